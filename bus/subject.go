@@ -1,0 +1,84 @@
+package bus
+
+import (
+	"encoding/base64"
+	"strings"
+)
+
+// Subjects builds and reads every subject of the service. The zero value is
+// not usable: its Prefix is a single token, "tidings" by default.
+type Subjects struct{ Prefix string }
+
+// Log is the filter of everything that the stream stores.
+func (s Subjects) Log() string { return s.Prefix + ".log.>" }
+
+// Record is the log subject of one record. An id that is not of the letters
+// [A-Za-z0-9_-] is encoded: "=" and its base64url form without padding.
+func (s Subjects) Record(typ, id string) string {
+	return s.Prefix + ".log." + typ + "." + token(id)
+}
+
+// Records is the filter of all records of a type.
+func (s Subjects) Records(typ string) string { return s.Prefix + ".log." + typ + ".*" }
+
+// Unique is the log subject that reserves one value of a unique field; hash is
+// the value's digest in letters that need no encoding.
+func (s Subjects) Unique(typ, field, hash string) string {
+	return s.Prefix + ".log._unique." + typ + "." + field + "." + hash
+}
+
+// ParseRecord takes a record's log subject apart. It reports false for every
+// other subject, reservations included.
+func (s Subjects) ParseRecord(subject string) (typ, id string, ok bool) {
+	rest, ok := strings.CutPrefix(subject, s.Prefix+".log.")
+	if !ok {
+		return "", "", false
+	}
+	typ, tok, ok := strings.Cut(rest, ".")
+	if !ok || typ == "_unique" || strings.Contains(tok, ".") {
+		return "", "", false
+	}
+	id, ok = untoken(tok)
+	return typ, id, ok
+}
+
+// Live is where the stream republishes what it stored.
+func (s Subjects) Live() string { return s.Prefix + ".live.>" }
+
+// Command is the subject of a command; verb is create, update or delete.
+func (s Subjects) Command(typ, verb string) string { return s.Prefix + ".cmd." + typ + "." + verb }
+
+// SOAP is the subject that envelopes travel on; version is a token such as v1.
+func (s Subjects) SOAP(version, service string) string {
+	return s.Prefix + ".soap." + version + "." + service
+}
+
+// Stream is the name of the log's stream.
+func (s Subjects) Stream() string { return s.Prefix + "-log" }
+
+func token(id string) string {
+	if plain(id) {
+		return id
+	}
+	return "=" + base64.RawURLEncoding.EncodeToString([]byte(id))
+}
+
+func untoken(tok string) (string, bool) {
+	enc, ok := strings.CutPrefix(tok, "=")
+	if !ok {
+		return tok, plain(tok)
+	}
+	id, err := base64.RawURLEncoding.DecodeString(enc)
+	return string(id), err == nil && !plain(string(id))
+}
+
+func plain(id string) bool {
+	for _, c := range []byte(id) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-':
+		default:
+			return false
+		}
+	}
+	return id != ""
+}
