@@ -1,0 +1,289 @@
+package soap_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"tidings/fault"
+	"tidings/soap"
+)
+
+func TestScanRefusesWhatNoEnvelopeNeeds(t *testing.T) {
+	t.Parallel()
+	cases := map[string]string{
+		"document type":                `<!DOCTYPE a><a/>`,
+		"internal subset":              `<!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>`,
+		"entity":                       `<a>&nbsp;</a>`,
+		"processing instruction":       `<?php x?><a/>`,
+		"stylesheet":                   `<?xml version="1.0"?><?xml-stylesheet href="x"?><a/>`,
+		"instruction inside":           `<a><?x y?></a>`,
+		"blank before the declaration": ` <?xml version="1.0"?><a/>`,
+		"XML 1.1":                      `<?xml version="1.1"?><a/>`,
+		"declaration without version":  `<?xml encoding="utf-8"?><a/>`,
+		"declaration in wrong order":   `<?xml version="1.0" standalone="yes" encoding="utf-8"?><a/>`,
+		"reference in declaration":     `<?xml version="1&#46;0"?><a/>`,
+		"declared Latin 1":             `<?xml version="1.0" encoding="ISO-8859-1"?><a/>`,
+		"declared UTF-7":               `<?xml version="1.0" encoding="UTF-7"?><a/>`,
+		"not the ASCII it declares":    `<?xml version="1.0" encoding="US-ASCII"?><a>é</a>`,
+		"UTF-16":                       "\xFF\xFE<\x00a\x00/\x00>\x00",
+		"undeclared element prefix":    `<p:a/>`,
+		"undeclared attribute prefix":  `<a p:b="1"/>`,
+		"prefix out of scope":          `<a><b xmlns:p="urn:p"/><p:c/></a>`,
+		"duplicate attribute":          `<a b="1" b="2"/>`,
+		"duplicate expanded name":      `<a xmlns:p="u" xmlns:q="u" p:b="1" q:b="2"/>`,
+		"duplicate declaration":        `<a xmlns:p="u" xmlns:p="v"/>`,
+		"prefix bound to nothing":      `<a xmlns:p=""/>`,
+		"xml rebound":                  `<a xmlns:xml="urn:x"/>`,
+		"xmlns declared":               `<a xmlns:xmlns="urn:x"/>`,
+		"xml bound to another prefix":  `<a xmlns:p="http://www.w3.org/XML/1998/namespace"/>`,
+		"two roots":                    `<a/><b/>`,
+		"text after the root":          `<a/>x`,
+		"text before the root":         `x<a/>`,
+		"CDATA outside":                `<a/><![CDATA[ ]]>`,
+		"no root":                      `  `,
+		"nothing":                      ``,
+		"not closed":                   `<a><b></b>`,
+		"closed by another":            `<a></b>`,
+		"closed by a longer name":      `<a></ab>`,
+		"closed by another prefix":     `<p:a xmlns:p="u" xmlns:q="u"></q:a>`,
+		"closed twice":                 `<a/></a>`,
+		"blank missing":                `<a b="1"c="2"/>`,
+		"unquoted attribute":           `<a b=1/>`,
+		"attribute without value":      `<a b/>`,
+		"< in an attribute":            `<a b="<"/>`,
+		"colon first":                  `<:a/>`,
+		"colon last":                   `<a:/>`,
+		"attribute colon first":        `<a :b="1"/>`,
+		"two colons":                   `<a:b:c/>`,
+		"digit first":                  `<1/>`,
+		"name beyond ASCII":            `<é/>`,
+		"surrogate":                    `<a>&#xD800;</a>`,
+		"NUL reference":                `<a>&#0;</a>`,
+		"U+FFFE reference":             `<a>&#xFFFE;</a>`,
+		"beyond Unicode":               `<a>&#x110000;</a>`,
+		"signed reference":             `<a>&#+65;</a>`,
+		"capital X":                    `<a>&#X41;</a>`,
+		"naked ampersand":              `<a>a & b</a>`,
+		"NUL":                          "<a>\x00</a>",
+		"NUL in a tag":                 "<a \x00/>",
+		"control":                      "<a>\x01</a>",
+		"control in attribute":         "<a b='\x01'/>",
+		"control in CDATA":             "<a><![CDATA[\x01]]></a>",
+		"control in comment":           "<a><!--\x01--></a>",
+		"U+FFFF":                       "<a>\uFFFF</a>",
+		"not UTF-8":                    "<a>\xFF</a>",
+		"overlong UTF-8":               "<a>\xC0\xAF</a>",
+		"]]> in text":                  `<a>]]></a>`,
+		"-- in a comment":              `<a><!-- -- --></a>`,
+		"--->":                         `<a><!-- ---></a>`,
+		"open comment":                 `<a><!-- </a>`,
+		"open CDATA":                   `<a><![CDATA[ </a>`,
+		"too deep":                     strings.Repeat("<a>", 41) + strings.Repeat("</a>", 41),
+		"too many attributes":          "<a" + numbered(65, ` a%d=""`) + "/>",
+		"too many declarations":        "<a" + numbered(65, ` xmlns:a%d="u"`) + "/>",
+		"attributes and declarations":  "<a" + numbered(32, ` xmlns:a%d="u"`) + numbered(33, ` a%d=""`) + "/>",
+		"too many in scope":            nested(3, "<a"+numbered(50, ` xmlns:a%d="u"`)+">", "</a>"),
+		"too many elements":            "<a>" + strings.Repeat("<b/>", 200_000) + "</a>",
+		"too many comments":            "<a>" + strings.Repeat("<!---->", 1001) + "</a>",
+		"name too long":                "<" + strings.Repeat("a", 257) + "/>",
+		"too large":                    "<a>" + strings.Repeat("a", 1<<20) + "</a>",
+		"ends in a tag":                `<a b`,
+		"ends after <":                 `<a><`,
+		"bad empty tag":                `<a/ >`,
+	}
+	for what, doc := range cases {
+		if e, err := soap.Scan([]byte(doc), ""); err == nil {
+			t.Errorf("%s: accepted as %+v", what, e)
+		} else if !fault.Is(err, fault.BadRequest) && !fault.Is(err, fault.PayloadTooLarge) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestScanReads(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct{ doc, text string }{
+		"references":        {`<a>&lt;&gt;&amp;&quot;&apos;&#65;&#x42;&#x1F600;</a>`, `<>&"'AB😀`},
+		"line ends":         {"<a>1\r\n2\r3\n4&#13;</a>", "1\n2\n3\n4\r"},
+		"comment in text":   {`<a>admin<!-- -->@evil</a>`, "admin@evil"},
+		"CDATA in text":     {"<a>x<![CDATA[<&>\r\n]]>y</a>", "x<&>\ny"},
+		"text around child": {`<a>x<b>no</b>y</a>`, "xy"},
+		"mark":              {"\xEF\xBB\xBF<?xml version='1.0' encoding='latin1' standalone='no'?>\n<a>é</a>\n", "é"},
+		"ASCII":             {`<?xml version="1.0" encoding="us-ascii"?><a>e</a>`, "e"},
+		"brackets":          {`<a>]] > ]]&gt;</a>`, "]] > ]]>"},
+		"deep enough":       {strings.Repeat("<a>", 40) + strings.Repeat("</a>", 40), ""},
+	}
+	for what, c := range cases {
+		e, err := soap.Scan([]byte(c.doc), "")
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		} else if e.Text != c.text {
+			t.Errorf("%s: text %q, want %q", what, e.Text, c.text)
+		}
+	}
+	e, err := soap.Scan([]byte("<p:a xmlns:p='urn:p' xmlns='urn:d' b='1\t2\r\n3&#10;4' p:c='&lt;'><d/><e xmlns=''/></p:a >"), "utf-8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &soap.Element{Space: "urn:p", Local: "a",
+		Attrs: map[[2]string]string{{"", "b"}: "1 2 3\n4", {"urn:p", "c"}: "<"},
+		Children: []*soap.Element{
+			{Space: "urn:d", Local: "d", Attrs: map[[2]string]string{}},
+			{Local: "e", Attrs: map[[2]string]string{}},
+		}}
+	if !reflect.DeepEqual(e, want) {
+		t.Errorf("got %+v, want %+v", e, want)
+	}
+}
+
+// Each of these documents took seconds in a scanner that looked at every
+// earlier piece again for each new one.
+func TestScanTakesTimeLinearInTheInput(t *testing.T) {
+	t.Parallel()
+	cases := map[string]string{
+		"declarations":         "<a" + numbered(60_000, ` xmlns:a%d="u"`) + "/>",
+		"attributes":           "<a" + numbered(60_000, ` a%d=""`) + "/>",
+		"comments in text":     "<a>" + strings.Repeat("xxxx<!---->", 95_000) + "</a>",
+		"CDATA in text":        "<a>" + strings.Repeat("x<![CDATA[]]>", 80_000) + "</a>",
+		"elements in text":     "<a>" + strings.Repeat("x<b/>", 199_999) + "</a>",
+		"references":           "<a>" + strings.Repeat("&lt;", 260_000) + "</a>",
+		"open tags":            strings.Repeat("<a>", 340_000),
+		"full scope, elements": nested(2, "<a"+numbered(60, ` xmlns:a%d="u"`)+">", strings.Repeat("<a0:b/>", 140_000)+"</a></a>"),
+		"full tags":            "<a>" + strings.Repeat("<b"+numbered(64, ` a%d=""`)+"/>", 2_100) + "</a>",
+	}
+	for what, doc := range cases {
+		start := time.Now()
+		_, _ = soap.Scan([]byte(doc), "")
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("%s: %v for %d bytes", what, took, len(doc))
+		}
+	}
+}
+
+// FuzzScan holds the scanner against encoding/xml: what the scanner accepts,
+// the oracle accepts too, and both see the same tree.
+func FuzzScan(f *testing.F) {
+	f.Add([]byte(envelope))
+	for _, doc := range []string{
+		`<a/>`, `<?xml version="1.0" encoding="utf-8"?><a b='1'>x<!-- c --><![CDATA[d]]>&#65;</a>`,
+		`<p:a xmlns:p="u" p:b="&lt;"><p:c xmlns:p="v"/><d xmlns="w"><e xmlns=""/></d></p:a>`,
+		"\xEF\xBB\xBF<a>\r\n\r]] ></a>\n", `<a b="1"c="2"/>`, `<a>&#xD800;</a>`, `<a/><b/>`,
+		`<!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>`, `<a:b:c/>`, `<a xmlns:xml="http://www.w3.org/XML/1998/namespace"/>`,
+	} {
+		f.Add([]byte(doc))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := soap.Scan(data, "")
+		if err != nil {
+			return
+		}
+		want, err := oracle(data)
+		if err != nil {
+			t.Fatalf("accepted %q, but encoding/xml: %v", data, err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("%q\n got %s\nwant %s", data, show(got), show(want))
+		}
+	})
+}
+
+// oracle reads a document with encoding/xml. White space in attributes is
+// normalised afterwards, where the two could differ.
+func oracle(data []byte) (*soap.Element, error) {
+	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
+	d := xml.NewDecoder(bytes.NewReader(data))
+	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
+	var root *soap.Element
+	var open []*soap.Element
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return root, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			e := &soap.Element{Space: token.Name.Space, Local: token.Name.Local, Attrs: map[[2]string]string{}}
+			for _, a := range token.Attr {
+				if a.Name.Space != "xmlns" && a.Name != (xml.Name{Local: "xmlns"}) {
+					e.Attrs[[2]string{a.Name.Space, a.Name.Local}] = a.Value
+				}
+			}
+			if len(open) > 0 {
+				parent := open[len(open)-1]
+				parent.Children = append(parent.Children, e)
+			} else {
+				root = e
+			}
+			open = append(open, e)
+		case xml.EndElement:
+			open = open[:len(open)-1]
+		case xml.CharData:
+			if len(open) > 0 {
+				open[len(open)-1].Text += string(token)
+			}
+		}
+	}
+}
+
+func show(e *soap.Element) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "{%s}%s%q %q[", e.Space, e.Local, e.Attrs, e.Text)
+	for _, c := range e.Children {
+		b.WriteString(show(c))
+	}
+	return b.String() + "]"
+}
+
+func numbered(n int, format string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
+}
+
+func nested(n int, tag, end string) string { return strings.Repeat(tag, n) + end }
+
+const envelope = `<?xml version="1.0" encoding="UTF-8"?>
+<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/" xmlns:tns="urn:tidings:v1:SocialService">
+  <soap:Header>
+    <wsse:Security xmlns:wsse="http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd" soap:mustUnderstand="1">
+      <wsse:UsernameToken>
+        <wsse:Username>alice</wsse:Username>
+        <wsse:Password Type="http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-username-token-profile-1.0#PasswordText">correct horse</wsse:Password>
+      </wsse:UsernameToken>
+    </wsse:Security>
+  </soap:Header>
+  <soap:Body>
+    <tns:CreatePost>
+      <tns:input>
+        <tns:title>On the price of fish &amp; chips</tns:title>
+        <tns:excerpt>Short.</tns:excerpt>
+        <tns:kind>NOTE</tns:kind>
+        <tns:minutes>7</tns:minutes>
+      </tns:input>
+    </tns:CreatePost>
+  </soap:Body>
+</soap:Envelope>
+`
+
+func BenchmarkScan(b *testing.B) {
+	data := []byte(envelope)
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := soap.ScanOnly(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+// Package soap speaks the service's operations in XML, at both ends of the bus.
+//
+// Gateway is the edge: it prints the WSDL and hands envelopes, unread, to the
+// bus. Service is the worker's end: it reads an envelope, finds out who calls,
+// runs the GraphQL document that stands behind the operation and writes the
+// answer or a fault. So an envelope is parsed in one process only, and never in
+// the one that holds connections.
+//
+// The room does not know how an operation is planned or a record stored: each
+// SOAP operation is one stored GraphQL document run by graphql.Engine, with the
+// same authorization, limits and errors. It is the only room that knows XML;
+// encoding/xml has its door here and serves as the oracle of the tests, product
+// code reads XML with the strict scanner of this package.
+//
+// Specifications: SOAP 1.1 and 1.2 (Part 1), WSDL 1.1, XML Schema 1.0, WS-I
+// Basic Profile 1.1, OASIS Web Services Security 1.1 UsernameToken Profile
+// (PasswordText).
+package soap
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+)
+
+// The limits of an envelope. What is larger is refused: 413 for the bytes, a
+// Client fault for the rest.
+const (
+	maxBytes      = 1 << 20 // of an envelope
+	maxDepth      = 40      // elements inside each other
+	maxAttributes = 64      // attributes and namespace declarations of one element
+	maxScope      = 128     // namespace declarations in scope at one place
+	maxElements   = 200_000 // in one envelope
+	maxComments   = 1_000   // in one envelope
+	maxName       = 256     // bytes of a qualified name
+)
+
+// Options configure both ends. The zero value is complete for a Service whose
+// name is the default; a Gateway needs Address too.
+type Options struct {
+	// Service is the service's name in the WSDL and in the path; default
+	// SocialService. Letters, digits and underscores, a letter first.
+	Service string
+	// Version is the path segment and the bus token of the contract's version;
+	// default v1.
+	Version string
+	// Namespace is the target namespace of the contract; default
+	// urn:tidings:<Version>:<Service>. Both ends must agree on it.
+	Namespace string
+	// Address is the public base URL, such as https://api.example.com. The WSDL
+	// names it, and clients take it literally; it is never taken from a request.
+	Address string
+	// TrustTransport says that passwords may come over a connection on which
+	// this process sees no TLS: because a proxy ends it in front, or because it
+	// is development. Otherwise a UsernameToken over plain HTTP is refused.
+	TrustTransport bool
+	// Concurrency bounds the envelopes that one Service works on at a time;
+	// default 64.
+	Concurrency int
+	// Logger gets failures of ours with their request id; nil is silent.
+	// Passwords, tokens and envelopes are never logged.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Service == "" {
+		o.Service = "SocialService"
+	}
+	if o.Version == "" {
+		o.Version = "v1"
+	}
+	for what, s := range map[string]string{"service name": o.Service, "version": o.Version} {
+		if !plainName(s) {
+			return o, fmt.Errorf("soap: %s %q: use letters, digits and underscores, a letter first", what, s)
+		}
+	}
+	if o.Namespace == "" {
+		o.Namespace = "urn:tidings:" + o.Version + ":" + o.Service
+	}
+	if strings.ContainsAny(o.Namespace, " \t\r\n<>\"") {
+		return o, fmt.Errorf("soap: namespace %q: use a URI without spaces and quotes", o.Namespace)
+	}
+	if o.Concurrency <= 0 {
+		o.Concurrency = 64
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o, nil
+}
+
+func (o Options) path() string { return "/" + o.Version + "/" + o.Service }
+
+func (o Options) location() (string, error) {
+	if !strings.HasPrefix(o.Address, "http://") && !strings.HasPrefix(o.Address, "https://") {
+		return "", errors.New("soap: Address is missing: set it to the public URL, such as https://api.example.com")
+	}
+	return strings.TrimRight(o.Address, "/") + o.path(), nil
+}
+
+func plainName(s string) bool {
+	for i, c := range []byte(s) {
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
+		if !letter && (i == 0 || c != '_' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 64
+}
