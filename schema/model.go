@@ -27,6 +27,9 @@ type Model struct {
 	roots     map[string]*Root
 }
 
+// Type is a type as SDL writes it: named or a list, with or without `!`.
+type Type = ast.Type
+
 // Resource returns the resource with the given type name, nil when there is none.
 func (m *Model) Resource(name string) *Resource { return m.resources[name] }
 

@@ -1,0 +1,88 @@
+package schema
+
+import (
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// roleNames and actionNames are the words of @auth.
+var (
+	roleNames   = map[string]Roles{"ANYONE": Anyone, "USER": User, "OWNER": Owner, "ADMIN": Admin, "SERVICE": Service}
+	actionNames = map[string]Action{"READ": Read, "CREATE": Create, "UPDATE": Update, "DELETE": Delete}
+)
+
+// rules unites the @auth directives of one place; nil for an action that none
+// of them names.
+func (c *compiler) rules(directives ast.DirectiveList) [4]*Rule {
+	var rules [4]*Rule
+	for _, directive := range directives.ForNames("auth") {
+		var roles Roles
+		for _, word := range words(directive, "requires") {
+			roles |= roleNames[word]
+		}
+		if roles == 0 {
+			c.at(directive.Position, "name at least one role", "@auth requires no role, so nobody could ever pass")
+		}
+		actions := words(directive, "on")
+		if directive.Arguments.ForName("on") == nil {
+			actions = []string{"READ", "CREATE", "UPDATE", "DELETE"}
+		}
+		for _, word := range actions {
+			action := actionNames[word]
+			if rules[action] == nil {
+				rules[action] = &Rule{}
+			}
+			rules[action].Roles |= roles
+		}
+	}
+	return rules
+}
+
+// words returns the enum values of a list argument; a single value is a list of one.
+func words(directive *ast.Directive, name string) []string {
+	arg := directive.Arguments.ForName(name)
+	if arg == nil {
+		return nil
+	}
+	if arg.Value.Kind != ast.ListValue {
+		return []string{arg.Value.Raw}
+	}
+	var list []string
+	for _, child := range arg.Value.Children {
+		list = append(list, child.Value.Raw)
+	}
+	return list
+}
+
+// checkOwnerRules reports rules that could never hold.
+func (c *compiler) checkOwnerRules(def *ast.Definition, r *Resource) {
+	c.checkRules(def.Name, def.Directives, r.Owner != nil)
+	for i, fieldDef := range def.Fields {
+		c.checkRules(def.Name+"."+fieldDef.Name, fieldDef.Directives, r.Owner != nil)
+		for _, directive := range fieldDef.Directives.ForNames("auth") {
+			c.checkFieldActions(r.Fields[i], directive)
+		}
+	}
+}
+
+func (c *compiler) checkRules(place string, directives ast.DirectiveList, owned bool) {
+	for _, directive := range directives.ForNames("auth") {
+		for _, word := range words(directive, "requires") {
+			if word == "OWNER" && !owned {
+				c.at(directive.Position, "mark the field that holds the owner's subject with @owner, or name another role",
+					"%s is for its OWNER, but the type has no @owner field", place)
+			}
+		}
+	}
+}
+
+func (c *compiler) checkFieldActions(field *Field, directive *ast.Directive) {
+	for _, action := range words(directive, "on") {
+		switch {
+		case action == "DELETE":
+			c.at(directive.Position, "put the rule for DELETE on the type", "%s cannot be deleted by itself", field.Name)
+		case !field.Stored() && action != "READ":
+			c.at(directive.Position, "keep READ alone, or put the rule on the field that holds the key",
+				"%s is a relation: it can be read but there is no %s of it", field.Name, action)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package schema
+
+import (
+	_ "embed"
+	"slices"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+	"github.com/vektah/gqlparser/v2/validator"
+)
+
+//go:embed prelude.graphql
+var preludeText string
+
+// compiler holds what the steps of Load share.
+type compiler struct {
+	*reporter
+	builtin    map[string]*ast.Definition          // GraphQL's own types and our prelude's
+	types      map[string]*ast.Definition          // what the adopter declared, extensions merged
+	names      []string                            // of types, sorted
+	directives map[string]*ast.DirectiveDefinition // GraphQL's, our prelude's and the adopter's
+	declared   ast.DirectiveDefinitionList         // the adopter's
+	doc        *ast.SchemaDocument
+}
+
+func newCompiler(r *reporter, doc *ast.SchemaDocument) *compiler {
+	c := &compiler{
+		reporter:   r,
+		builtin:    map[string]*ast.Definition{},
+		types:      map[string]*ast.Definition{},
+		directives: map[string]*ast.DirectiveDefinition{},
+		doc:        doc,
+	}
+	for _, def := range preludeDocument().Definitions {
+		c.builtin[def.Name] = def
+	}
+	for _, def := range preludeDocument().Directives {
+		c.directives[def.Name] = def
+	}
+	return c
+}
+
+// preludeDocument is what every schema has before the adopter's first line.
+func preludeDocument() *ast.SchemaDocument {
+	doc, err := parser.ParseSchemas(validator.Prelude, preludeSource())
+	if err != nil {
+		panic("schema: the built-in prelude is wrong: " + err.Error())
+	}
+	return doc
+}
+
+func preludeSource() *ast.Source {
+	return &ast.Source{Name: "prelude.graphql", Input: preludeText, BuiltIn: true}
+}
+
+// lookup returns a type by name, built in or declared.
+func (c *compiler) lookup(name string) *ast.Definition {
+	if def := c.types[name]; def != nil {
+		return def
+	}
+	return c.builtin[name]
+}
+
+// isResource reports whether the name is that of a declared @resource type.
+func (c *compiler) isResource(name string) bool {
+	def := c.types[name]
+	return def != nil && def.Kind == ast.Object && def.Directives.ForName("resource") != nil
+}
+
+// resourceTypes yields the declared @resource types in the order of their names.
+func (c *compiler) resourceTypes() []*ast.Definition {
+	var defs []*ast.Definition
+	for _, name := range c.names {
+		if c.isResource(name) {
+			defs = append(defs, c.types[name])
+		}
+	}
+	return defs
+}
+
+// isRoot reports whether the name is that of a root operation type.
+func isRoot(name string) bool {
+	return slices.Contains([]string{"Query", "Mutation", "Subscription"}, name)
+}

@@ -1,0 +1,368 @@
+package schema
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+	"github.com/vektah/gqlparser/v2/validator"
+)
+
+//go:embed expansion.graphql.tmpl
+var expansionText string
+
+//go:embed shared.graphql
+var sharedText string
+
+// expansion collects the contract's definitions.
+type expansion struct {
+	*compiler
+	model      *Model
+	template   *template.Template
+	types      map[string]*ast.Definition
+	directives map[string]*ast.DirectiveDefinition
+}
+
+// expand builds the contract: what the adopter declared, less the directives
+// that concern the service alone, and what each resource adds. The contract is
+// the printed text loaded again, so the two cannot differ.
+func (c *compiler) expand(m *Model) {
+	e := &expansion{
+		compiler: c, model: m,
+		template:   template.Must(template.New("expansion").Parse(expansionText)),
+		types:      map[string]*ast.Definition{},
+		directives: map[string]*ast.DirectiveDefinition{},
+	}
+	for _, name := range c.names {
+		e.types[name] = e.authored(c.types[name])
+	}
+	for _, directive := range c.declared {
+		e.directives[directive.Name] = directive
+	}
+	if len(m.Resources) > 0 {
+		e.addText("shared.graphql", sharedText, nil)
+	}
+	for _, r := range m.Resources {
+		e.resource(r)
+	}
+	if e.types["Query"] == nil {
+		c.at(nil, "add a type with @resource, or fields to `type Query`", "the schema has nothing to query")
+	}
+	if len(c.list) > 0 {
+		return
+	}
+	e.sortRoots()
+	e.addUsed()
+	m.SDL = printDocument(e.directives, e.types)
+	m.Contract = c.reload(m.SDL)
+}
+
+// reload parses and validates the printed contract.
+func (c *compiler) reload(sdl string) *ast.Schema {
+	contract, err := validator.LoadSchema(validator.Prelude, &ast.Source{Name: contractFile, Input: sdl})
+	if err != nil {
+		c.foreign(err, "please report this as a fault of the service: the expanded contract is not valid")
+		return nil
+	}
+	delete(contract.Directives, "defer") // of an old draft; nothing here carries it out
+	return contract
+}
+
+// authored returns what callers see of a declared type.
+func (e *expansion) authored(def *ast.Definition) *ast.Definition {
+	public := *def
+	public.Directives = publicDirectives(def.Directives)
+	public.Fields = nil
+	resource := e.model.Resource(def.Name)
+	for _, field := range def.Fields {
+		f := *field
+		f.Directives = publicDirectives(field.Directives)
+		if resource != nil && resource.Field(f.Name).Auth[Read] != nil {
+			f.Type = nullable(f.Type)
+		}
+		public.Fields = append(public.Fields, &f)
+	}
+	return &public
+}
+
+// publicDirectives leaves out those that concern the service alone. @auth stays
+// where it was; @constraint is printed on inputs, where callers need it.
+func publicDirectives(list ast.DirectiveList) ast.DirectiveList {
+	var public ast.DirectiveList
+	for _, directive := range list {
+		switch directive.Name {
+		case "resource", "owner", "unique", "index", "default", "timestamp", "belongsTo", "hasMany", "constraint":
+		default:
+			public = append(public, directive)
+		}
+	}
+	return public
+}
+
+func nullable(typ *ast.Type) *ast.Type {
+	t := *typ
+	t.NonNull = false
+	return &t
+}
+
+// resource adds everything that one resource generates.
+func (e *expansion) resource(r *Resource) {
+	var text strings.Builder
+	if err := e.template.Execute(&text, r); err != nil {
+		panic("schema: the built-in expansion is wrong: " + err.Error())
+	}
+	e.addText("expansion of "+r.Name, text.String(), r)
+	e.addFilter(r)
+	e.add(e.orderFields(r), r)
+	e.add(e.createInput(r), r)
+	e.add(e.updateInput(r), r)
+
+	for typ, kinds := range map[string]map[string]RootKind{
+		"Query":        {r.Singular: RootGet, r.Plural: RootList},
+		"Mutation":     {"create" + r.Name: RootCreate, "update" + r.Name: RootUpdate, "delete" + r.Name: RootDelete},
+		"Subscription": {r.Singular + "Changed": RootChanged},
+	} {
+		for name, kind := range kinds {
+			e.model.roots[typ+"."+name] = &Root{Kind: kind, Resource: r, Name: name}
+		}
+	}
+}
+
+// addText adds the definitions of a built-in text; r is nil for the shared ones.
+func (e *expansion) addText(name, text string, r *Resource) {
+	doc, err := parser.ParseSchema(&ast.Source{Name: name, Input: text, BuiltIn: true})
+	if err != nil {
+		panic("schema: the built-in " + name + " is wrong: " + err.Error())
+	}
+	for _, def := range doc.Definitions {
+		def.BuiltIn = false
+		if isRoot(def.Name) {
+			e.addRoots(def, r)
+			continue
+		}
+		e.add(def, r)
+	}
+}
+
+// add adds a generated type, whose name must be free.
+func (e *expansion) add(def *ast.Definition, r *Resource) {
+	taken := e.types[def.Name]
+	if taken == nil {
+		taken = e.builtin[def.Name]
+	}
+	if taken == nil {
+		e.types[def.Name] = def
+		return
+	}
+	if e.compiler.types[def.Name] != nil {
+		e.at(taken.Position, "rename the type", "the name %s is needed for what %s generates", def.Name, origin(r))
+		return
+	}
+	e.at(e.compiler.types[r.Name].Position, "rename one of the resources", "%s generates the type %s, which another resource generates too", r.Name, def.Name)
+}
+
+func origin(r *Resource) string {
+	if r == nil {
+		return "every service"
+	}
+	return "the resource " + r.Name
+}
+
+// addRoots adds root fields. A field that the adopter declared in the same
+// shape stays as it was written; one in another shape is a fault.
+func (e *expansion) addRoots(generated *ast.Definition, r *Resource) {
+	root := e.types[generated.Name]
+	if root == nil {
+		root = &ast.Definition{Kind: ast.Object, Name: generated.Name}
+		e.types[generated.Name] = root
+	}
+	for _, field := range generated.Fields {
+		declared := root.Fields.ForName(field.Name)
+		switch {
+		case declared == nil:
+			root.Fields = append(root.Fields, field)
+		case declared.Position.Src.BuiltIn:
+			e.at(e.compiler.types[r.Name].Position, "rename a resource, or name another plural by @resource(plural:)",
+				"%s generates the field %s.%s, which another resource generates too", r.Name, generated.Name, field.Name)
+		case shape(declared) != shape(field):
+			e.at(declared.Position, "declare it as `"+shape(field)+"`, or under another name",
+				"%s.%s is generated for the resource %s in another shape", generated.Name, field.Name, r.Name)
+		}
+	}
+}
+
+// shape prints a field's name, arguments and type, without what describes them.
+func shape(field *ast.FieldDefinition) string {
+	var args ast.ArgumentDefinitionList
+	for _, arg := range field.Arguments {
+		args = append(args, &ast.ArgumentDefinition{Name: arg.Name, Type: arg.Type, DefaultValue: arg.DefaultValue})
+	}
+	var p printer
+	return field.Name + p.arguments("", args) + ": " + field.Type.String()
+}
+
+func (e *expansion) sortRoots() {
+	for _, name := range []string{"Query", "Mutation", "Subscription"} {
+		if root := e.types[name]; root != nil {
+			slices.SortFunc(root.Fields, func(a, b *ast.FieldDefinition) int { return strings.Compare(a.Name, b.Name) })
+		}
+	}
+}
+
+// comparable are the fields that lists can be filtered and ordered by: those
+// with an index, less those whose reading has a rule, since an order or a
+// filter would reveal them.
+func comparableFields(r *Resource) []*Field {
+	var fields []*Field
+	for _, field := range r.Fields {
+		if field.Indexed && field.Auth[Read] == nil {
+			fields = append(fields, field)
+		}
+	}
+	return fields
+}
+
+func (e *expansion) addFilter(r *Resource) {
+	name := r.Name + "Filter"
+	list := ast.ListType(ast.NonNullNamedType(name, nil), nil)
+	def := &ast.Definition{Kind: ast.InputObject, Name: name,
+		Description: "Chooses " + r.Name + " records. Everything that is given must hold.",
+		Fields: ast.FieldList{
+			{Name: "and", Type: list, Description: "All of these must hold."},
+			{Name: "or", Type: list, Description: "One of these must hold."},
+			{Name: "not", Type: ast.NamedType(name, nil), Description: "This must not hold."},
+		}}
+	for _, field := range comparableFields(r) {
+		filter := filterDefinition(field)
+		def.Fields = append(def.Fields, &ast.FieldDefinition{
+			Name: field.Name, Type: ast.NamedType(filter.Name, nil), Description: e.description(r, field)})
+		if known := e.types[filter.Name]; known == nil || known.Description != filter.Description {
+			e.add(filter, r)
+		}
+	}
+	e.add(def, r)
+}
+
+func (e *expansion) orderFields(r *Resource) *ast.Definition {
+	def := &ast.Definition{Kind: ast.Enum, Name: r.Name + "OrderField", Description: "The fields that " + r.Name + " records can be ordered by."}
+	for _, field := range comparableFields(r) {
+		def.EnumValues = append(def.EnumValues, &ast.EnumValueDefinition{Name: field.Name, Description: e.description(r, field)})
+	}
+	return def
+}
+
+// createInput holds what a caller may give a new record.
+func (e *expansion) createInput(r *Resource) *ast.Definition {
+	def := &ast.Definition{Kind: ast.InputObject, Name: "Create" + r.Name + "Input", Description: "A new " + r.Name + "."}
+	for _, field := range r.Fields {
+		if !field.Stored() || field.OnCreate || field.Name == "id" && field != r.Owner {
+			continue
+		}
+		input := e.input(r, field)
+		input.DefaultValue = e.defaultLiteral(r, field)
+		if field == r.Owner {
+			input.Type = nullable(field.Type)
+			input.Description = strings.TrimSpace(input.Description + "\nThe caller's own subject when it is not given; only administrators and services may give another.")
+		}
+		def.Fields = append(def.Fields, input)
+	}
+	if len(def.Fields) == 0 {
+		e.at(e.compiler.types[r.Name].Position, "add a field to store", "the resource %s has nothing that could be stored", r.Name)
+	}
+	return def
+}
+
+// updateInput holds the id and what may change; what is left out stays.
+func (e *expansion) updateInput(r *Resource) *ast.Definition {
+	def := &ast.Definition{Kind: ast.InputObject, Name: "Update" + r.Name + "Input",
+		Description: "Changes of a " + r.Name + ": fields that are not given stay as they are.",
+		Fields:      ast.FieldList{{Name: "id", Type: ast.NonNullNamedType("ID", nil), Description: "The id of the record to change."}}}
+	for _, field := range r.Fields {
+		if !field.Stored() || field.OnCreate || field.Name == "id" {
+			continue
+		}
+		input := e.input(r, field)
+		input.Type = nullable(field.Type)
+		def.Fields = append(def.Fields, input)
+	}
+	return def
+}
+
+// input returns an input field with the stored field's description and
+// constraint.
+func (e *expansion) input(r *Resource, field *Field) *ast.FieldDefinition {
+	input := &ast.FieldDefinition{Name: field.Name, Type: field.Type, Description: e.description(r, field)}
+	if constraint := e.declaration(r, field).Directives.ForName("constraint"); constraint != nil {
+		input.Directives = ast.DirectiveList{constraint}
+	}
+	return input
+}
+
+func (e *expansion) defaultLiteral(r *Resource, field *Field) *ast.Value {
+	if field.Default == nil {
+		return nil
+	}
+	return e.declaration(r, field).Directives.ForName("default").Arguments.ForName("value").Value
+}
+
+func (e *expansion) declaration(r *Resource, field *Field) *ast.FieldDefinition {
+	return e.compiler.types[r.Name].Fields.ForName(field.Name)
+}
+
+func (e *expansion) description(r *Resource, field *Field) string {
+	return e.declaration(r, field).Description
+}
+
+// addUsed adds our scalars and directives that the contract uses.
+func (e *expansion) addUsed() {
+	prelude, err := parser.ParseSchema(preludeSource())
+	if err != nil {
+		panic("schema: the built-in prelude is wrong: " + err.Error())
+	}
+	used := usedNames(e.types, e.directives)
+	for _, directive := range prelude.Directives {
+		if used["@"+directive.Name] {
+			e.directives[directive.Name] = directive
+			for _, arg := range directive.Arguments {
+				used[arg.Type.Name()] = true
+			}
+		}
+	}
+	for _, def := range prelude.Definitions {
+		if used[def.Name] {
+			e.types[def.Name] = def
+		}
+	}
+}
+
+// usedNames holds the types that fields and arguments have, and the directives
+// that stand anywhere with an @ before the name.
+func usedNames(types map[string]*ast.Definition, directives map[string]*ast.DirectiveDefinition) map[string]bool {
+	used := map[string]bool{}
+	mark := func(list ast.DirectiveList) {
+		for _, directive := range list {
+			used["@"+directive.Name] = true
+		}
+	}
+	markArgs := func(args ast.ArgumentDefinitionList) {
+		for _, arg := range args {
+			used[arg.Type.Name()] = true
+			mark(arg.Directives)
+		}
+	}
+	for _, def := range types {
+		mark(def.Directives)
+		for _, field := range def.Fields {
+			used[field.Type.Name()] = true
+			mark(field.Directives)
+			markArgs(field.Arguments)
+		}
+	}
+	for _, directive := range directives {
+		markArgs(directive.Arguments)
+	}
+	return used
+}

@@ -1,0 +1,388 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// kinds gives the kind of each scalar that a record can hold, by its SDL name.
+var kinds = map[string]Kind{
+	"String": KindString, "ID": KindID, "Int": KindInt, "Float": KindFloat, "Boolean": KindBoolean,
+	"DateTime": KindDateTime, "EmailAddress": KindEmail, "URL": KindURL, "UUID": KindUUID,
+	"PositiveInt": KindPositiveInt, "Cursor": KindCursor,
+}
+
+// String returns the scalar's name in SDL; "enum" and "object" for the others.
+func (k Kind) String() string {
+	for name, kind := range kinds {
+		if kind == k {
+			return name
+		}
+	}
+	if k == KindEnum {
+		return "enum"
+	}
+	return "object"
+}
+
+// text reports whether values of the kind are JSON strings.
+func (k Kind) text() bool {
+	switch k {
+	case KindInt, KindFloat, KindBoolean, KindPositiveInt, KindObject:
+		return false
+	}
+	return true
+}
+
+// Parse checks one leaf value that is not null and returns it as it is stored:
+// string, int64, float64 or bool. It takes the Go values that come out of JSON
+// or of GraphQL literals: string, bool, int, int64, float64, json.Number.
+// DateTime becomes UTC without trailing zeros, UUID lower case, an integer ID a
+// string. A refusal is an error whose text may be shown to the caller. Values
+// of an enum are not compared here: Field.Parse does that.
+func (k Kind) Parse(value any) (any, error) {
+	switch k {
+	case KindInt:
+		return parseInt(value, math.MinInt32)
+	case KindPositiveInt:
+		return parseInt(value, 1)
+	case KindFloat:
+		return parseFloat(value)
+	case KindBoolean:
+		if b, ok := value.(bool); ok {
+			return b, nil
+		}
+		return nil, errors.New("must be true or false")
+	case KindObject:
+		return nil, errors.New("takes no value: it is a relation")
+	case KindID:
+		if n, err := parseInt(value, math.MinInt64); err == nil {
+			return strconv.FormatInt(n.(int64), 10), nil
+		}
+	}
+	s, ok := value.(string)
+	if !ok {
+		return nil, errors.New("must be a string")
+	}
+	return k.parseText(s)
+}
+
+func (k Kind) parseText(s string) (any, error) {
+	switch k {
+	case KindID:
+		if s == "" {
+			return nil, errors.New("must not be empty")
+		}
+	case KindDateTime:
+		return parseDateTime(s)
+	case KindEmail:
+		if !isEmail(s) {
+			return nil, errors.New("must be an e-mail address such as ada@example.org, at most 254 bytes long")
+		}
+	case KindURL:
+		if !isURL(s) || !parsesAsURL(s) {
+			return nil, errors.New("must be an absolute http or https URL such as https://example.org/ada.png")
+		}
+	case KindUUID:
+		if !isUUID(s) {
+			return nil, errors.New("must be a UUID such as 0193a2c0-7d5e-7c3a-9f10-2b8f6d1e4a55")
+		}
+		return strings.ToLower(s), nil
+	}
+	return s, nil
+}
+
+// Check reports whether one stored JSON value that is not null may be shown as
+// a value of the kind. It does not allocate unless the value has escapes in it.
+func (k Kind) Check(raw []byte) error {
+	if !k.accepts(raw) {
+		return fmt.Errorf("the stored value is not a valid %s", k)
+	}
+	return nil
+}
+
+func (k Kind) accepts(raw []byte) bool {
+	switch k {
+	case KindInt:
+		_, ok := scanInt(raw, math.MinInt32)
+		return ok
+	case KindPositiveInt:
+		_, ok := scanInt(raw, 1)
+		return ok
+	case KindFloat:
+		return len(raw) > 0 && (raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9')
+	case KindBoolean:
+		return string(raw) == "true" || string(raw) == "false"
+	case KindObject:
+		return false
+	}
+	if len(raw) < 2 || raw[0] != '"' || raw[len(raw)-1] != '"' {
+		return false
+	}
+	body := raw[1 : len(raw)-1]
+	if bytes.IndexByte(body, '\\') >= 0 {
+		var s string
+		if json.Unmarshal(raw, &s) != nil {
+			return false
+		}
+		body = []byte(s)
+	}
+	switch k {
+	case KindDateTime:
+		return isDateTime(body)
+	case KindEmail:
+		return isEmail(body)
+	case KindURL:
+		return isURL(body)
+	case KindUUID:
+		return isUUID(body)
+	}
+	return true
+}
+
+// parseInt takes whole numbers from low to 2^31-1; with low below 32 bits, any
+// that fit in 64.
+func parseInt(value any, low int64) (any, error) {
+	high := int64(math.MaxInt32)
+	if low < math.MinInt32 {
+		high = math.MaxInt64
+	}
+	refused := fmt.Errorf("must be a whole number from %d to %d", low, high)
+	var n int64
+	switch v := value.(type) {
+	case int:
+		n = int64(v)
+	case int64:
+		n = v
+	case float64:
+		if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
+			return nil, refused
+		}
+		n = int64(v)
+	case json.Number:
+		if whole, err := v.Int64(); err == nil {
+			n = whole
+			break
+		}
+		f, err := v.Float64()
+		if err != nil {
+			return nil, refused
+		}
+		return parseInt(f, low)
+	default:
+		return nil, refused
+	}
+	if n < low || n > high {
+		return nil, refused
+	}
+	return n, nil
+}
+
+func parseFloat(value any) (any, error) {
+	var f float64
+	switch v := value.(type) {
+	case int:
+		f = float64(v)
+	case int64:
+		f = float64(v)
+	case float64:
+		f = v
+	case json.Number:
+		var err error
+		if f, err = v.Float64(); err != nil {
+			return nil, errors.New("must be a finite number")
+		}
+	default:
+		return nil, errors.New("must be a number")
+	}
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return nil, errors.New("must be a finite number")
+	}
+	return f, nil
+}
+
+// scanInt reads a JSON integer of at most 32 bits.
+func scanInt(raw []byte, low int64) (n int64, ok bool) {
+	digits := raw
+	negative := len(raw) > 0 && raw[0] == '-'
+	if negative {
+		digits = raw[1:]
+	}
+	if len(digits) == 0 || len(digits) > 10 {
+		return 0, false
+	}
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if negative {
+		n = -n
+	}
+	return n, low <= n && n <= math.MaxInt32
+}
+
+func parseDateTime(s string) (any, error) {
+	refused := errors.New("must be a moment with its offset as RFC 3339 writes it, such as 2026-11-20T07:25:22.5Z")
+	if !isDateTime(s) {
+		return nil, refused
+	}
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return nil, refused
+	}
+	t = t.UTC()
+	if t.Year() < 0 || t.Year() > 9999 {
+		return nil, refused
+	}
+	return t.Format(time.RFC3339Nano), nil
+}
+
+// isDateTime checks the shape of RFC 3339 section 5.6 with at most nine digits
+// of a second; time.Parse alone takes more than that, and does the calendar.
+func isDateTime[T string | []byte](s T) bool {
+	const shape = "0000-00-00T00:00:00"
+	if len(s) <= len(shape) || !matches(s[:len(shape)], shape) {
+		return false
+	}
+	rest := s[len(shape):]
+	if rest[0] == '.' {
+		digits := 1
+		for digits < len(rest) && '0' <= rest[digits] && rest[digits] <= '9' {
+			digits++
+		}
+		if digits == 1 || digits > 10 {
+			return false
+		}
+		rest = rest[digits:]
+	}
+	if len(rest) == 1 {
+		return rest[0] == 'Z'
+	}
+	return matches(rest, "+00:00") && (rest[1] < '2' || rest[1] == '2' && rest[2] <= '3') && rest[4] <= '5'
+}
+
+// matches compares s with a shape where 0 stands for any digit, + for either sign.
+func matches[T string | []byte](s T, shape string) bool {
+	if len(s) != len(shape) {
+		return false
+	}
+	for i := range len(shape) {
+		switch c := s[i]; shape[i] {
+		case '0':
+			if c < '0' || c > '9' {
+				return false
+			}
+		case '+':
+			if c != '+' && c != '-' {
+				return false
+			}
+		default:
+			if c != shape[i] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isEmail takes what mail servers take: one @, a local part of at most 64
+// bytes in dot-atom form, a domain of labels. Letters beyond ASCII pass
+// (RFC 6531); quoted local parts and address literals do not.
+func isEmail[T string | []byte](s T) bool {
+	if len(s) > 254 {
+		return false
+	}
+	at := -1
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '@' && at >= 0, c <= ' ', c == 0x7f:
+			return false
+		case c == '@':
+			at = i
+		}
+	}
+	return at > 0 && at <= 64 && isDotted(s[:at], isLocalByte) && isDotted(s[at+1:], isDomainByte) &&
+		s[at+1] != '-' && s[len(s)-1] != '-'
+}
+
+// isDotted reports whether s is words of good bytes with single dots between.
+func isDotted[T string | []byte](s T, good func(byte) bool) bool {
+	if len(s) == 0 || s[len(s)-1] == '.' {
+		return false
+	}
+	word := false
+	for i := range len(s) {
+		if s[i] != '.' {
+			word = good(s[i])
+		} else if !word {
+			return false
+		} else {
+			word = false
+			continue
+		}
+		if !word {
+			return false
+		}
+	}
+	return true
+}
+
+func isLocalByte(c byte) bool {
+	return c >= 0x80 || isAlnum(c) || strings.IndexByte("!#$%&'*+-/=?^_`{|}~", c) >= 0
+}
+func isDomainByte(c byte) bool { return c >= 0x80 || isAlnum(c) || c == '-' }
+func isAlnum(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+}
+
+// isURL checks the outside of an absolute web address: scheme, a host, no
+// blanks, control characters, quotes or angle brackets.
+func isURL[T string | []byte](s T) bool {
+	host := 0
+	switch {
+	case len(s) > 8 && string(s[:8]) == "https://":
+		host = 8
+	case len(s) > 7 && string(s[:7]) == "http://":
+		host = 7
+	default:
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c == 0x7f || c == '"' || c == '<' || c == '>' || c == '\\' {
+			return false
+		}
+	}
+	return s[host] != '/' && s[host] != '?' && s[host] != '#' && s[host] != ':'
+}
+
+func parsesAsURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && u.Hostname() != ""
+}
+
+func isUUID[T string | []byte](s T) bool {
+	if len(s) != 36 {
+		return false
+	}
+	for i := range len(s) {
+		if i == 8 || i == 13 || i == 18 || i == 23 {
+			if s[i] != '-' {
+				return false
+			}
+			continue
+		}
+		if c := s[i]; !('0' <= c && c <= '9') && !('a' <= c|0x20 && c|0x20 <= 'f') {
+			return false
+		}
+	}
+	return true
+}
