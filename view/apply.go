@@ -1,0 +1,111 @@
+package view
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// Change is one record as a message of the log left it.
+type Change struct {
+	// Seq is the message's sequence in the log.
+	Seq      uint64
+	Type, ID string
+	// Raw is the whole record, a JSON object; nil when it was deleted. It is
+	// kept as it is and must never be modified.
+	Raw []byte
+}
+
+// Apply takes changes in, in the order of the log, and moves the position to
+// upto, in one transaction: all of it or nothing. Reads that start after it
+// returned see it. Changes at or below the position are passed over, so a batch
+// may be given again; so are types that the model does not have, which older
+// messages may name.
+//
+// It fails without any effect when the changes are out of order or beyond upto,
+// when a record is not a JSON object, or when the disk is full.
+func (v *View) Apply(ctx context.Context, upto uint64, changes []Change) error {
+	v.apply.Lock()
+	defer v.apply.Unlock()
+	select {
+	case <-v.closed:
+		return ErrClosed
+	default:
+	}
+	position := v.position.Load()
+	if upto <= position {
+		return nil
+	}
+	err := v.writer.transact(ctx, func(ctx context.Context) error {
+		if err := v.applyAll(ctx, position, upto, changes); err != nil {
+			return err
+		}
+		return v.writer.exec(context.WithoutCancel(ctx), "UPDATE meta SET position = ?", int64(upto))
+	})
+	if err != nil {
+		return v.failed(ctx, fmt.Sprintf("apply changes up to %d", upto), err)
+	}
+	v.position.Store(upto)
+	return nil
+}
+
+func (v *View) applyAll(ctx context.Context, position, upto uint64, changes []Change) error {
+	inside := context.WithoutCancel(ctx) // watching a context costs as much as a row
+	previous := uint64(0)
+	for _, c := range changes {
+		if c.Seq < previous || c.Seq > upto {
+			return fmt.Errorf("change %d of %s %q is out of order: after %d, up to %d", c.Seq, c.Type, c.ID, previous, upto)
+		}
+		previous = c.Seq
+		t := v.tables[c.Type]
+		if c.Seq <= position || t == nil {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := v.writer.put(inside, t, c); err != nil {
+			return fmt.Errorf("change %d of %s %q: %w", c.Seq, c.Type, c.ID, err)
+		}
+	}
+	return nil
+}
+
+// put writes one record or removes it.
+func (s *session) put(ctx context.Context, t *table, c Change) error {
+	if c.Raw == nil {
+		return s.exec(ctx, t.remove, c.ID)
+	}
+	args := make([]any, 3, 3+len(t.columns))
+	args[0], args[1], args[2] = c.ID, c.Raw, int64(c.Seq)
+	args, err := t.appendValues(args, c.Raw)
+	if err != nil {
+		return err
+	}
+	return s.exec(ctx, t.upsert, args...)
+}
+
+// appendValues appends the value of each column. Of members with the same name
+// the last one counts.
+func (t *table) appendValues(args []any, doc []byte) ([]any, error) {
+	first := len(args)
+	for range t.columns {
+		args = append(args, missing)
+	}
+	err := members(doc, func(key, value []byte) {
+		if bytes.IndexByte(key, '\\') >= 0 {
+			var plain string
+			if json.Unmarshal([]byte(`"`+string(key)+`"`), &plain) != nil {
+				return
+			}
+			key = []byte(plain)
+		}
+		for i, c := range t.columns {
+			if string(key) == c.field.Name {
+				args[first+i] = columnValue(c.field.Kind, value)
+			}
+		}
+	})
+	return args, err
+}

@@ -1,0 +1,221 @@
+package view
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// The files of a view's directory.
+const (
+	dataFile      = "view.db"
+	lockFile      = "view.lock"    // a database of its own whose lock is the directory's
+	condemnedFile = "view.damaged" // present: the next Open builds anew
+)
+
+// format is the version of the tables' layout, kept as SQLite's user_version.
+// Raise it whenever a view written by older code cannot be read by newer.
+const format = 1
+
+// files is a locked directory and the database in it.
+type files struct {
+	dir  string
+	held *sql.DB // holds the lock; the operating system frees it with the process
+	db   *sql.DB // nil before openWriter
+}
+
+// identity is what a view is a view of.
+type identity struct{ fingerprint, logID string }
+
+// lock takes the directory for this process, and for this View within it.
+func lock(ctx context.Context, dir string) (*files, error) {
+	db, err := openDB(filepath.Join(dir, lockFile), "_pragma=busy_timeout(0)", "_pragma=locking_mode(exclusive)")
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	if _, err = db.ExecContext(ctx, "BEGIN EXCLUSIVE"); err == nil {
+		return &files{dir: dir, held: db}, nil
+	}
+	if code(err) == sqlite3.SQLITE_BUSY {
+		err = errors.New("another process uses this directory: give each process a data directory of its own, or stop the other one first")
+	}
+	return nil, errors.Join(err, db.Close())
+}
+
+func openDB(path string, settings ...string) (*sql.DB, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	name := url.URL{Scheme: "file", Path: filepath.ToSlash(abs)}
+	for _, s := range settings {
+		name.RawQuery += s + "&"
+	}
+	return sql.Open("sqlite", name.String())
+}
+
+// openWriter opens the database, after building it anew when it is of no use.
+func (f *files) openWriter(ctx context.Context, want identity, tables map[string]*table, log *slog.Logger) (*session, error) {
+	reason := ""
+	if _, err := os.Stat(f.path(condemnedFile)); err == nil {
+		reason = "it was found damaged"
+	} else if _, err := os.Stat(f.path(dataFile)); err != nil {
+		reason = "there is none yet"
+	} else {
+		s, why, err := f.reopen(ctx, want)
+		if s != nil || err != nil {
+			return s, err
+		}
+		reason = why
+	}
+	log.InfoContext(ctx, "building the view from the log", "reason", reason, "dir", f.dir)
+	return f.build(ctx, want, tables)
+}
+
+// reopen opens the database as it is. It returns no session and the reason why
+// when the database must be built anew.
+func (f *files) reopen(ctx context.Context, want identity) (*session, string, error) {
+	s, err := f.connect(ctx)
+	if err == nil {
+		var reason string
+		if reason, err = s.differs(ctx, want); err == nil && reason == "" {
+			return s, "", nil
+		} else if err == nil {
+			return nil, reason, errors.Join(s.close(), f.closeDB())
+		}
+		err = errors.Join(err, s.close())
+	}
+	if closeErr := f.closeDB(); !useless(err) || ctx.Err() != nil {
+		return nil, "", errors.Join(err, closeErr)
+	}
+	return nil, "it cannot be read: " + err.Error(), nil
+}
+
+// build removes the database and makes an empty one at position 0.
+func (f *files) build(ctx context.Context, want identity, tables map[string]*table) (*session, error) {
+	for _, name := range []string{dataFile, dataFile + "-wal", dataFile + "-shm", condemnedFile} {
+		if err := os.Remove(f.path(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+	}
+	s, err := f.connect(ctx)
+	if err != nil {
+		return nil, errors.Join(err, f.closeDB())
+	}
+	if err := s.create(ctx, want, tables); err != nil {
+		return nil, errors.Join(err, s.close(), f.closeDB())
+	}
+	return s, nil
+}
+
+// connect opens the database and the writing connection. With WAL and
+// synchronous=NORMAL a crash, even of the operating system, may cost the newest
+// transactions but never leaves a torn one: position and records agree.
+func (f *files) connect(ctx context.Context) (s *session, err error) {
+	f.db, err = openDB(f.path(dataFile), "_pragma=busy_timeout(5000)", "_pragma=cache_size(-16000)")
+	if err != nil {
+		return nil, err
+	}
+	return newSession(ctx, f.db, "PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL", "PRAGMA wal_autocheckpoint=4000")
+}
+
+func (f *files) openReader(ctx context.Context) (*session, error) {
+	return newSession(ctx, f.db, "PRAGMA query_only=ON")
+}
+
+// condemn makes the next Open build the view anew.
+func (f *files) condemn() error {
+	return os.WriteFile(f.path(condemnedFile), nil, 0o640)
+}
+
+func (f *files) close() error { return errors.Join(f.closeDB(), f.held.Close()) }
+
+func (f *files) closeDB() error {
+	if f.db == nil {
+		return nil
+	}
+	err := f.db.Close()
+	f.db = nil
+	return err
+}
+
+func (f *files) path(name string) string { return filepath.Join(f.dir, name) }
+
+// differs says in words why the database is not a view of what is wanted;
+// empty when it is.
+func (s *session) differs(ctx context.Context, want identity) (string, error) {
+	var version int
+	if err := s.conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return "", err
+	}
+	if version != format {
+		return fmt.Sprintf("its format is %d, not %d", version, format), nil
+	}
+	var have identity
+	err := s.conn.QueryRowContext(ctx, "SELECT fingerprint, log FROM meta").Scan(&have.fingerprint, &have.logID)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return "it was never finished", nil
+	case err != nil:
+		return "", err
+	case have.fingerprint != want.fingerprint:
+		return "the schema changed", nil
+	case have.logID != want.logID:
+		return "the log is another one", nil
+	}
+	return "", nil
+}
+
+// create makes the tables of an empty view.
+func (s *session) create(ctx context.Context, want identity, tables map[string]*table) error {
+	return s.transact(ctx, func(ctx context.Context) error {
+		statements := []string{
+			fmt.Sprintf("PRAGMA user_version=%d", format),
+			"CREATE TABLE meta (fingerprint TEXT NOT NULL, log TEXT NOT NULL, position INTEGER NOT NULL)",
+		}
+		for _, t := range tables {
+			statements = append(statements, t.create()...)
+		}
+		for _, q := range statements {
+			if _, err := s.conn.ExecContext(ctx, q); err != nil {
+				return fmt.Errorf("%s: %w", q, err)
+			}
+		}
+		_, err := s.conn.ExecContext(ctx, "INSERT INTO meta VALUES (?, ?, 0)", want.fingerprint, want.logID)
+		return err
+	})
+}
+
+func (s *session) position(ctx context.Context) (uint64, error) {
+	var n int64
+	err := s.conn.QueryRowContext(ctx, "SELECT position FROM meta").Scan(&n)
+	return uint64(n), err
+}
+
+// code returns SQLite's primary result code, 0 for an error that is not SQLite's.
+func code(err error) int {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code() & 0xff
+	}
+	return 0
+}
+
+// damaged reports whether the file's content is at fault.
+func damaged(err error) bool {
+	return code(err) == sqlite3.SQLITE_CORRUPT || code(err) == sqlite3.SQLITE_NOTADB
+}
+
+// useless reports whether the database is damaged or not a view's at all, as
+// opposed to out of reach for now.
+func useless(err error) bool {
+	return damaged(err) || code(err) == sqlite3.SQLITE_ERROR || code(err) == sqlite3.SQLITE_FORMAT
+}

@@ -1,0 +1,277 @@
+package view
+
+import (
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"tidings/fault"
+	"tidings/schema"
+)
+
+// The limits of one filter, far above what a person writes and below what
+// SQLite refuses.
+const (
+	maxConditions = 500
+	maxValues     = 10_000
+)
+
+// Filter chooses records. All the parts that are set must hold; a nil filter,
+// and one with nothing set, holds for every record.
+//
+// A missing value and null are the same thing. Logic is two-valued: not f holds
+// exactly where f does not, so ne, notIn and notContains hold for null, and lt,
+// le, gt, ge, between, beginsWith and contains do not.
+//
+// Text is compared by code point, upper and lower case apart. DateTime values
+// are compared as moments, whatever their offset.
+type Filter struct {
+	And []*Filter
+	Or  []*Filter // not nil but empty: holds for none
+	Not *Filter
+	// Field, which must be indexed, Op and Value are one comparison. Field nil:
+	// there is none.
+	Field *schema.Field
+	// Op is one of eq ne lt le gt ge in notIn between, and for text beginsWith
+	// contains notContains.
+	Op string
+	// Value fits the field's kind: string, int64 or int, float64, bool; nil for
+	// eq and ne null. A []any of those for in, notIn (which may hold nil) and
+	// between (which is two values, both included).
+	Value any
+}
+
+// where composes a condition and collects the values it is bound to.
+type where struct {
+	table *table
+	sql   strings.Builder
+	args  []any
+	nodes int
+}
+
+func (w *where) add(sql string, args ...any) {
+	w.sql.WriteString(sql)
+	w.args = append(w.args, args...)
+}
+
+// narrow writes the conditions of a query: its filter and its owner.
+func (w *where) narrow(f *Filter, owner string) error {
+	if err := w.filter(f); err != nil {
+		return err
+	}
+	switch {
+	case owner == "":
+	case w.table.owner == nil:
+		w.add(" AND 0") // nobody owns any
+	default:
+		w.add(" AND "+w.table.owner.name+" = ?", owner)
+	}
+	return nil
+}
+
+func (w *where) filter(f *Filter) error {
+	if w.nodes++; w.nodes > maxConditions {
+		return fault.Input("filter", "it has more than %d conditions", maxConditions)
+	}
+	if f == nil {
+		w.add("1")
+		return nil
+	}
+	w.add("(1")
+	if f.Field != nil {
+		w.add(" AND ")
+		if err := w.compare(f); err != nil {
+			return err
+		}
+	}
+	for _, each := range f.And {
+		w.add(" AND ")
+		if err := w.filter(each); err != nil {
+			return err
+		}
+	}
+	if f.Or != nil {
+		w.add(" AND (0")
+		for _, each := range f.Or {
+			w.add(" OR ")
+			if err := w.filter(each); err != nil {
+				return err
+			}
+		}
+		w.add(")")
+	}
+	if f.Not != nil {
+		w.add(" AND NOT ")
+		if err := w.filter(f.Not); err != nil {
+			return err
+		}
+	}
+	w.add(")")
+	return nil
+}
+
+// compare writes one comparison. See missing for what stands for null.
+func (w *where) compare(f *Filter) error {
+	at := "filter." + f.Field.Name + "." + f.Op
+	c := w.table.byField[f.Field.Name]
+	if c == nil || !c.indexed {
+		return fault.Input("filter."+f.Field.Name, "%s.%s has no @index, so it cannot be filtered by", w.table.resource.Name, f.Field.Name)
+	}
+	switch f.Op {
+	case "in", "notIn", "between":
+		return w.compareList(c, f, at)
+	case "beginsWith", "contains", "notContains":
+		return w.compareText(c, f, at)
+	}
+	value, err := bound(c.field.Kind, f.Value, at)
+	if err != nil {
+		return err
+	}
+	if f.Value == nil && f.Op != "eq" && f.Op != "ne" {
+		return fault.Input(at, "null is neither more nor less than a value: use eq or ne")
+	}
+	switch f.Op {
+	case "eq":
+		w.add(c.name+" = ?", value)
+	case "ne":
+		w.add(c.name+" <> ?", value)
+	case "lt":
+		w.add("("+c.name+" > ? AND "+c.name+" < ?)", missing, value)
+	case "le":
+		w.add("("+c.name+" > ? AND "+c.name+" <= ?)", missing, value)
+	case "gt":
+		w.add(c.name+" > ?", value)
+	case "ge":
+		w.add(c.name+" >= ?", value)
+	default:
+		return fault.Input(at, "there is no such comparison")
+	}
+	return nil
+}
+
+func (w *where) compareList(c *column, f *Filter, at string) error {
+	list, ok := f.Value.([]any)
+	if !ok {
+		return fault.Input(at, "a list is needed")
+	}
+	if len(w.args)+len(list) > maxValues {
+		return fault.Input(at, "the filter has more than %d values", maxValues)
+	}
+	values := make([]any, len(list), 2*len(list)+1)
+	for i, v := range list {
+		var err error
+		if values[i], err = bound(c.field.Kind, v, at); err != nil {
+			return err
+		}
+	}
+	if f.Op == "between" {
+		if len(list) != 2 || list[0] == nil || list[1] == nil {
+			return fault.Input(at, "two values are needed, the lowest and the highest")
+		}
+		w.add(c.name+" BETWEEN ? AND ?", values...)
+		return nil
+	}
+	if len(values) == 0 {
+		w.add(map[string]string{"in": "0", "notIn": "1"}[f.Op])
+		return nil
+	}
+	values = padded(values)
+	w.add(c.name + map[string]string{"in": " IN (?", "notIn": " NOT IN (?"}[f.Op])
+	w.add(strings.Repeat(",?", len(values)-1)+")", values...)
+	return nil
+}
+
+// padded repeats the last value up to a power of two, so that lists of all
+// lengths share a few prepared statements.
+func padded(values []any) []any {
+	for len(values)&(len(values)-1) != 0 {
+		values = append(values, values[len(values)-1])
+	}
+	return values
+}
+
+func (w *where) compareText(c *column, f *Filter, at string) error {
+	if !isText(c.field.Kind) {
+		return fault.Input(at, "%s is not text", c.field.Name)
+	}
+	text, ok := f.Value.(string)
+	if !ok {
+		return fault.Input(at, "text is needed")
+	}
+	switch f.Op {
+	case "beginsWith":
+		w.add("("+c.name+" >= ?", text) // text sorts above missing
+		if next, ok := successor(text); ok {
+			w.add(" AND "+c.name+" < ?", next)
+		}
+		w.add(")")
+	case "contains":
+		w.add("("+c.name+" > ? AND instr("+c.name+", ?) > 0)", missing, text)
+	case "notContains":
+		w.add("("+c.name+" = ? OR instr("+c.name+", ?) = 0)", missing, text)
+	}
+	return nil
+}
+
+// successor returns the first text after all those that begin with the prefix;
+// false when there is none.
+func successor(prefix string) (string, bool) {
+	for prefix != "" {
+		r, size := utf8.DecodeLastRuneInString(prefix)
+		prefix = prefix[:len(prefix)-size]
+		switch {
+		case r == 0xD7FF:
+			return prefix + string(rune(0xE000)), true // over the surrogates
+		case r < utf8.MaxRune:
+			return prefix + string(r+1), true
+		}
+	}
+	return "", false
+}
+
+func isText(k schema.Kind) bool {
+	switch k {
+	case schema.KindInt, schema.KindPositiveInt, schema.KindFloat, schema.KindBoolean, schema.KindDateTime:
+		return false
+	}
+	return true
+}
+
+// bound checks a value of a filter and turns it into what the column holds.
+func bound(kind schema.Kind, value any, at string) (any, error) {
+	switch v := value.(type) {
+	case nil:
+		return missing, nil
+	case string:
+		if kind == schema.KindDateTime {
+			if t := timeValue(v); t != missing {
+				return t, nil
+			}
+			return nil, fault.Input(at, "%q is not a DateTime", v)
+		}
+		if isText(kind) {
+			return v, nil
+		}
+	case bool:
+		if kind == schema.KindBoolean && v {
+			return int64(1), nil
+		} else if kind == schema.KindBoolean {
+			return int64(0), nil
+		}
+	case int:
+		return bound(kind, int64(v), at)
+	case int64:
+		if isNumber(kind) {
+			return v, nil
+		}
+	case float64:
+		if isNumber(kind) && !math.IsNaN(v) && !math.IsInf(v, 0) {
+			return v, nil
+		}
+	}
+	return nil, fault.Input(at, "the value does not fit the field's type")
+}
+
+func isNumber(k schema.Kind) bool {
+	return k == schema.KindInt || k == schema.KindPositiveInt || k == schema.KindFloat
+}

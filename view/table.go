@@ -1,0 +1,142 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+
+	"tidings/schema"
+)
+
+// table is where the records of one resource are.
+type table struct {
+	resource *schema.Resource
+	name     string // quoted
+	owner    *column
+	columns  []*column // without id
+	byField  map[string]*column
+
+	upsert, remove, get string
+}
+
+// column holds one field of every record, in a form that SQL compares right.
+// It has no declared type, so a value stays what it was bound as.
+type column struct {
+	field   *schema.Field
+	name    string // quoted
+	indexed bool
+}
+
+// newTables lays out a table for each resource: its own columns, and those
+// that relations of other resources follow.
+func newTables(model *schema.Model) map[string]*table {
+	names := newNames("meta")
+	tables := make(map[string]*table, len(model.Resources))
+	for _, r := range model.Resources {
+		tables[r.Name] = &table{resource: r, name: names.pick(r.Name)}
+	}
+	needed := keysOfRelations(model)
+	for _, t := range tables {
+		t.layOut(needed)
+	}
+	return tables
+}
+
+// keysOfRelations returns the "Resource.field" that relations need, and whether
+// they are searched by.
+func keysOfRelations(model *schema.Model) map[string]bool {
+	keys := map[string]bool{}
+	for _, r := range model.Resources {
+		for _, f := range r.Fields {
+			rel := f.Relation
+			switch {
+			case rel == nil || !rel.Many:
+			case rel.Through != nil:
+				keys[rel.Through.Name+"."+rel.Field] = true
+				keys[rel.Through.Name+"."+rel.TargetField] = keys[rel.Through.Name+"."+rel.TargetField]
+			default:
+				keys[rel.Target.Name+"."+rel.Field] = true
+			}
+		}
+	}
+	return keys
+}
+
+func (t *table) layOut(needed map[string]bool) {
+	names := newNames("id", "doc", "seq", "rowid", "oid", "_rowid_")
+	t.byField = map[string]*column{}
+	for _, f := range t.resource.Fields {
+		search, follow := needed[t.resource.Name+"."+f.Name]
+		owns := f == t.resource.Owner
+		switch {
+		case !f.Stored() || f.Type != nil && f.Type.Elem != nil:
+			continue
+		case f.Name == "id":
+			t.byField["id"] = &column{field: f, name: `"id"`, indexed: true}
+		case f.Indexed || owns || follow:
+			c := &column{field: f, name: names.pick(f.Name), indexed: f.Indexed || owns || search}
+			t.columns = append(t.columns, c)
+			t.byField[f.Name] = c
+		}
+		if owns {
+			t.owner = t.byField[f.Name]
+		}
+	}
+	t.write()
+}
+
+// write composes the statements that never change.
+func (t *table) write() {
+	var into, values, set strings.Builder
+	for _, c := range t.columns {
+		into.WriteString(", " + c.name)
+		values.WriteString(", ?")
+		set.WriteString(", " + c.name + " = excluded." + c.name)
+	}
+	t.upsert = fmt.Sprintf("INSERT INTO %s (id, doc, seq%s) VALUES (?, ?, ?%s) ON CONFLICT (id) DO UPDATE SET doc = excluded.doc, seq = excluded.seq%s",
+		t.name, into.String(), values.String(), set.String())
+	t.remove = fmt.Sprintf("DELETE FROM %s WHERE id = ?", t.name)
+	t.get = fmt.Sprintf("SELECT doc FROM %s WHERE id = ?", t.name)
+}
+
+// create returns the statements that make the table and its indexes. The id
+// ends every index, so that a page in the order of a column is one range of it.
+func (t *table) create() []string {
+	var columns strings.Builder
+	var indexes []string
+	for _, c := range t.columns {
+		columns.WriteString(", " + c.name)
+		if c.indexed {
+			name := quote(t.resource.Name + "." + c.field.Name + "." + fmt.Sprint(len(indexes)))
+			indexes = append(indexes, fmt.Sprintf("CREATE INDEX %s ON %s (%s, id)", name, t.name, c.name))
+		}
+	}
+	table := fmt.Sprintf("CREATE TABLE %s (id TEXT PRIMARY KEY NOT NULL, doc BLOB NOT NULL, seq INTEGER NOT NULL%s)", t.name, columns.String())
+	return append([]string{table}, indexes...)
+}
+
+// names gives out SQL names. SQL does not tell upper from lower case and keeps
+// some names to itself, GraphQL does neither: whoever comes second gets a
+// suffix that no GraphQL name can have.
+type names map[string]bool
+
+func newNames(taken ...string) names {
+	n := names{}
+	for _, t := range taken {
+		n[t] = true
+	}
+	return n
+}
+
+func (n names) pick(want string) string {
+	name := want
+	for i := 2; n[strings.ToLower(name)] || strings.HasPrefix(strings.ToLower(name), "sqlite_"); i++ {
+		name = fmt.Sprintf("%s$%d", want, i)
+		if strings.HasPrefix(strings.ToLower(name), "sqlite_") {
+			name = "$" + name
+		}
+	}
+	n[strings.ToLower(name)] = true
+	return quote(name)
+}
+
+func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

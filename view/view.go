@@ -1,0 +1,198 @@
+// Package view holds what the log says now, in SQL, indexed for reading.
+//
+// It is a process's own disposable copy: each record as the raw JSON that the
+// log carried, and beside it one column for each field that may be filtered or
+// ordered by. It can be deleted at any time and is filled again from the log.
+//
+// It does not know the bus, who may read what (a query can be narrowed to one
+// owner, and that is all), or what a record means beyond the types of its
+// indexed fields. It is the door to database/sql and to modernc.org/sqlite.
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"tidings/schema"
+)
+
+// ErrClosed is returned by every method of a View after Close.
+var ErrClosed = errors.New("the view is closed")
+
+// Options of Open. The zero value is a view that nothing of remains after Close.
+type Options struct {
+	// Dir holds the view's files; it is created when missing. Only one process
+	// may use it at a time. Empty: a temporary directory, removed by Close.
+	Dir string
+	// Logger is told when and why a view is built anew; nil is silent.
+	Logger *slog.Logger
+}
+
+// View answers reads from the records that Apply was given. All methods may be
+// called concurrently; readers never wait for Apply nor Apply for readers.
+// There are max(2, GOMAXPROCS) readers: further reads wait for a free one, as
+// long as their context allows.
+//
+// A failure that the caller's input is to blame for is a fault.BadUserInput; a
+// context that ended comes back as its own error; every other error is foreign.
+type View struct {
+	tables map[string]*table
+	log    *slog.Logger
+	dir    string
+	temp   bool // dir is ours to remove
+
+	position atomic.Uint64
+
+	files  *files
+	apply  sync.Mutex // one Apply at a time; guards writer
+	writer *session
+
+	readers chan *session // the free ones
+	count   int           // of all readers
+	closing sync.Once
+	closed  chan struct{}
+}
+
+// Open opens the view of the log with the given identity, or builds an empty
+// one at position 0 when there is none, when it shows another log, another
+// model or an older format, or when its file is damaged. The reason is logged.
+//
+// It fails when the directory cannot be written or another process uses it.
+// The caller closes the view. The model must not change while it is open.
+func Open(ctx context.Context, model *schema.Model, logID string, opts Options) (*View, error) {
+	v := &View{
+		tables: newTables(model),
+		log:    opts.Logger,
+		dir:    opts.Dir,
+		closed: make(chan struct{}),
+		count:  max(2, runtime.GOMAXPROCS(0)),
+	}
+	if v.log == nil {
+		v.log = slog.New(slog.DiscardHandler)
+	}
+	if err := v.makeDir(); err != nil {
+		return nil, fmt.Errorf("open view: %w", err)
+	}
+	identity := identity{fingerprint: model.Fingerprint, logID: logID}
+	if err := v.open(ctx, identity); err != nil {
+		return nil, errors.Join(fmt.Errorf("open view in %s: %w", v.dir, err), v.release())
+	}
+	return v, nil
+}
+
+func (v *View) makeDir() (err error) {
+	if v.dir != "" {
+		return os.MkdirAll(v.dir, 0o750)
+	}
+	v.temp = true
+	v.dir, err = os.MkdirTemp("", "tidings-view-")
+	return err
+}
+
+func (v *View) open(ctx context.Context, want identity) (err error) {
+	if v.files, err = lock(ctx, v.dir); err != nil {
+		return err
+	}
+	if v.writer, err = v.files.openWriter(ctx, want, v.tables, v.log); err != nil {
+		return err
+	}
+	position, err := v.writer.position(ctx)
+	if err != nil {
+		return err
+	}
+	v.position.Store(position)
+	v.readers = make(chan *session, v.count)
+	for range v.count {
+		r, err := v.files.openReader(ctx)
+		if err != nil {
+			return err
+		}
+		v.readers <- r
+	}
+	return nil
+}
+
+// Position returns the sequence that the view has reached: it shows every
+// change of the log up to it and none after it.
+func (v *View) Position() uint64 { return v.position.Load() }
+
+// Close waits for the calls that are running, then lets go of every file. A
+// second call does nothing.
+func (v *View) Close() (err error) {
+	v.closing.Do(func() {
+		close(v.closed)
+		v.apply.Lock()
+		defer v.apply.Unlock()
+		for range v.count {
+			err = errors.Join(err, (<-v.readers).close())
+		}
+		if err = errors.Join(err, v.release()); err != nil {
+			err = fmt.Errorf("close view: %w", err)
+		}
+	})
+	return err
+}
+
+// release lets go of whatever Open had got hold of, the readers apart, which
+// belong to the database handle.
+func (v *View) release() (err error) {
+	if v.writer != nil {
+		err = v.writer.close()
+	}
+	if v.files != nil {
+		err = errors.Join(err, v.files.close())
+	}
+	if v.temp {
+		err = errors.Join(err, os.RemoveAll(v.dir))
+	}
+	return err
+}
+
+// reader takes a free reader; giveBack returns it.
+func (v *View) reader(ctx context.Context) (*session, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	select {
+	case <-v.closed:
+		return nil, ErrClosed
+	default:
+	}
+	select {
+	case r := <-v.readers:
+		return r, nil
+	case <-v.closed:
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (v *View) giveBack(r *session) { v.readers <- r }
+
+// table returns the table of a resource.
+func (v *View) table(typ string) (*table, error) {
+	t := v.tables[typ]
+	if t == nil {
+		return nil, fmt.Errorf("the model has no resource %q", typ)
+	}
+	return t, nil
+}
+
+// failed names what was being done, lets a context's end show as itself and
+// leaves a mark for the next Open when the file turned out to be damaged.
+func (v *View) failed(ctx context.Context, doing string, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", doing, ctx.Err())
+	}
+	if damaged(err) {
+		return fmt.Errorf("%s: the view is damaged, a restart rebuilds it: %w", doing, errors.Join(err, v.files.condemn()))
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
