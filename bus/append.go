@@ -1,0 +1,150 @@
+package bus
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+
+	"tidings/fault"
+)
+
+var (
+	// ErrConflict says that some subject's last sequence was not the expected
+	// one. Nothing was stored. Reading the subject again and deciding anew is
+	// right; with several replicas it may also happen without another writer.
+	ErrConflict = errors.New("the log went on meanwhile")
+	// ErrUnknownOutcome says that no acknowledgement came: the entries may be
+	// in the log or not, all of them or none. Reading tells which.
+	ErrUnknownOutcome = errors.New("the append may or may not have happened")
+)
+
+// MaxEntries is how many entries one Append may carry: the server's limit of
+// an atomic batch.
+const MaxEntries = 1000
+
+// maxBatches is how many atomic batches one process has under way. The server
+// refuses more than 50 a stream, from all processes together.
+const maxBatches = 8
+
+// Entry is one message to be stored.
+type Entry struct {
+	Subject string // under Subjects.Log
+	Header  Header // may be nil
+	Data    []byte
+	// After is the sequence that must be the last of the subject; 0 means that
+	// the subject must be empty.
+	After uint64
+}
+
+// Append stores the entries, all of them or none, and returns the sequence of
+// the last; they stand together in the log, in order. It answers only after the
+// log has acknowledged them. No two entries may have the same subject.
+//
+// Errors: ErrConflict and faults (UNAVAILABLE, PAYLOAD_TOO_LARGE) mean that
+// nothing was stored; ErrUnknownOutcome that nobody can tell, and it wraps the
+// context's error when that ended. Without a deadline Options.CallTimeout holds.
+func (b *Bus) Append(ctx context.Context, entries ...Entry) (last uint64, err error) {
+	if len(entries) == 0 || len(entries) > MaxEntries {
+		return 0, fmt.Errorf("append %d entries: between 1 and %d are possible", len(entries), MaxEntries)
+	}
+	ctx, cancel := b.bound(ctx)
+	defer cancel()
+	msgs, err := b.batch(entries)
+	if err != nil {
+		return 0, err
+	}
+	if len(msgs) > 1 {
+		select {
+		case b.batches <- struct{}{}:
+			defer func() { <-b.batches }()
+		case <-ctx.Done():
+			return 0, fmt.Errorf("append: %w", ctx.Err())
+		}
+	}
+	return b.commit(ctx, msgs)
+}
+
+// batch turns entries into messages: one stands alone, several carry the
+// headers of an atomic batch (ADR-50 of NATS).
+func (b *Bus) batch(entries []Entry) ([]*nats.Msg, error) {
+	id := rand.Text()
+	msgs := make([]*nats.Msg, len(entries))
+	for i, e := range entries {
+		m := outgoing(e.Subject, e.Header, e.Data)
+		m.Header.Set(headerExpected, strconv.FormatUint(e.After, 10))
+		if len(entries) > 1 {
+			m.Header.Set(headerBatch, id)
+			m.Header.Set(headerBatchSeq, strconv.Itoa(i+1))
+		}
+		if size, limit := m.Size(), b.nc.MaxPayload(); int64(size) > limit {
+			return nil, fault.New(fault.PayloadTooLarge, "the record is larger than the %d bytes that the bus carries", limit)
+		}
+		msgs[i] = m
+	}
+	if len(entries) > 1 {
+		msgs[len(msgs)-1].Header.Set(headerBatchLast, "1")
+	}
+	return msgs, nil
+}
+
+// commit sends the messages; the last one asks for the acknowledgement of all.
+func (b *Bus) commit(ctx context.Context, msgs []*nats.Msg) (uint64, error) {
+	end := len(msgs) - 1
+	for _, m := range msgs[:end] {
+		if err := b.nc.PublishMsg(m); err != nil { // without its commit the batch is nothing
+			return 0, fault.Wrap(err, fault.Unavailable, "the log cannot be reached")
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, fmt.Errorf("append: %w", err)
+	}
+	resp, err := b.nc.RequestMsgWithContext(ctx, msgs[end])
+	if err != nil {
+		return 0, appendError(err)
+	}
+	var ack struct {
+		Error  *apiError `json:"error"`
+		Stream string    `json:"stream"`
+		Seq    uint64    `json:"seq"`
+		Count  int       `json:"count"`
+	}
+	if err := json.Unmarshal(resp.Data, &ack); err != nil {
+		return 0, fmt.Errorf("%w: append to %s: %w", ErrUnknownOutcome, msgs[end].Subject, err)
+	}
+	if ack.Error != nil {
+		return 0, refused(ack.Error, msgs[end].Subject)
+	}
+	if ack.Stream != b.subjects.Stream() || ack.Seq == 0 || (end > 0 && ack.Count != len(msgs)) {
+		return 0, fmt.Errorf("%w: append to %s: acknowledged by stream %q, sequence %d, %d messages", ErrUnknownOutcome, msgs[end].Subject, ack.Stream, ack.Seq, ack.Count)
+	}
+	return ack.Seq, nil
+}
+
+// appendError reads an append that nobody answered.
+func appendError(err error) error {
+	switch {
+	case offline(err):
+		return fault.Wrap(err, fault.Unavailable, "the log has no leader or cannot be reached")
+	case errors.Is(err, nats.ErrMaxPayload):
+		return fault.Wrap(err, fault.PayloadTooLarge, "the record is larger than the bus carries")
+	}
+	return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+}
+
+// refused reads an append that the stream answered with an error: it stored nothing.
+func refused(err *apiError, subject string) error {
+	switch {
+	case isCode(err, codeWrongLastSequence, codeWrongLastConstant):
+		return fmt.Errorf("append to %s: %w (%w)", subject, ErrConflict, err)
+	case isCode(err, codeMessageTooLarge):
+		return fault.Wrap(err, fault.PayloadTooLarge, "the record is larger than the log takes")
+	case err.Status == 503, isCode(err, codeIncompleteBatch):
+		return fault.Wrap(err, fault.Unavailable, "the log is not available")
+	}
+	return fmt.Errorf("append to %s: %w", subject, err)
+}

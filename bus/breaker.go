@@ -1,0 +1,91 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+
+	"tidings/fault"
+)
+
+const (
+	// breakerFailures in a row open a breaker.
+	breakerFailures = 10
+	// breakerPause is how long it then stays open before one call may try. It
+	// is short: asking where nobody listens costs microseconds, and a worker
+	// that came back should not wait for its callers.
+	breakerPause = time.Second
+	// maxBreakers bounds the map when subjects are made from foreign input;
+	// the classes beyond share one.
+	maxBreakers = 1000
+)
+
+// breakers holds one circuit breaker for each class of subjects, so that a
+// silent service does not cost the callers of another.
+type breakers struct {
+	log *slog.Logger
+	mu  sync.Mutex
+	by  map[string]*breaker
+}
+
+type breaker struct {
+	*gobreaker.CircuitBreaker[Message]
+	seen atomic.Int32 // the state that was logged last
+}
+
+// class is the first two tokens of a subject: prefix and kind for our own.
+func class(subject string) string {
+	first, rest, _ := strings.Cut(subject, ".")
+	second, _, _ := strings.Cut(rest, ".")
+	return first + "." + second
+}
+
+func (bs *breakers) of(subject string) *breaker {
+	name := class(subject)
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	if b, ok := bs.by[name]; ok {
+		return b
+	}
+	if len(bs.by) >= maxBreakers {
+		name = "others"
+		if b, ok := bs.by[name]; ok {
+			return b
+		}
+	}
+	if bs.by == nil {
+		bs.by = map[string]*breaker{}
+	}
+	b := &breaker{CircuitBreaker: gobreaker.NewCircuitBreaker[Message](gobreaker.Settings{
+		Name:        name,
+		Timeout:     breakerPause,
+		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= breakerFailures },
+		// A caller that went away says nothing about the service.
+		IsExcluded: func(err error) bool { return errors.Is(err, context.Canceled) },
+		// A service that answers is alive, whatever it answers.
+		IsSuccessful: func(err error) bool { _, answered := errors.AsType[*answered](err); return err == nil || answered },
+	})}
+	bs.by[name] = b
+	return b
+}
+
+// do runs one call. A change of state is logged by the call that caused it,
+// after the fact: inside OnStateChange the breaker holds its lock.
+func (bs *breakers) do(ctx context.Context, subject string, call func() (Message, error)) (Message, error) {
+	b := bs.of(subject)
+	m, err := b.Execute(call)
+	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
+		err = fault.Wrap(err, fault.Unavailable, "the service does not answer just now")
+	}
+	now := b.State()
+	if was := b.seen.Swap(int32(now)); was != int32(now) {
+		bs.log.LogAttrs(ctx, slog.LevelWarn, "circuit breaker changed", slog.String("class", b.Name()), slog.String("state", now.String()))
+	}
+	return m, err
+}

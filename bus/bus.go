@@ -1,0 +1,222 @@
+// Package bus moves bytes over NATS: Call and Serve carry requests, Append and
+// Follow keep the log; and it builds every subject of the service.
+//
+// It does not know what a record, a command or an envelope means: a message is
+// a subject, headers and bytes. Here is the only door to nats.go, to the
+// embedded nats-server and to gobreaker. docs/bus.md says the same for other
+// languages: every subject, header and payload.
+//
+// The log is one JetStream stream. A sequence names a message for ever; the
+// last message of a subject is the state of what the subject names. The stream
+// republishes what it stored, so that a core subscription follows it live, and
+// whatever that misses is read from the stream itself: see [Bus.Follow].
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"tidings/fault"
+)
+
+// Options says which server to use and how the log is kept. The zero value
+// embeds a server that keeps everything in memory.
+type Options struct {
+	// URL of an external server, or several separated by commas. They may hold
+	// "user:password@", which is never logged. Empty: a server is embedded.
+	URL string
+	// Dir is where the embedded server keeps its files; it is created when
+	// absent and one process at a time may use it. Empty: memory only.
+	Dir string
+	// Listen is the "host:port" on which the embedded server takes other NATS
+	// clients, without asking who they are. Port 0 picks a free one, see
+	// [Bus.URL]. Empty: this process only.
+	Listen string
+	// SyncAlways makes the embedded server flush each append to the disk
+	// before it is acknowledged, at about a tenth of the speed. Without it an
+	// acknowledged append is with the operating system: it survives the kill
+	// of the process, but up to two minutes may be lost with the power.
+	SyncAlways bool
+	// Prefix is the first token of every subject and of the stream's name,
+	// of the letters [A-Za-z0-9_-]. Zero means "tidings".
+	Prefix string
+	// Name is shown to operators as the connection's name. Zero means Prefix.
+	Name string
+	// Replicas is how many servers keep the log. Zero means 1.
+	Replicas int
+	// History is how many messages of a subject are kept. Zero means 64.
+	History int64
+	// Memory keeps the log in memory at an external server too, for tests.
+	Memory bool
+	// Logger takes what operators should know. Nil is silent.
+	Logger *slog.Logger
+	// CallTimeout bounds calls and appends whose context has no deadline of
+	// its own. Zero means 10 s.
+	CallTimeout time.Duration
+}
+
+// A Bus is a connection to NATS with the log on it. All its methods may run
+// concurrently. Close ends it; what still runs on it then fails.
+type Bus struct {
+	opts     Options
+	subjects Subjects
+	log      *slog.Logger
+	server   *embedded // nil when the server is external
+	nc       *nats.Conn
+	js       jetstream.JetStream
+	logID    string
+	breakers breakers
+	batches  chan struct{} // holds a token for each atomic batch under way
+
+	close sync.Once
+	// intercept is a test's hand in the live path: it sees each live message
+	// before the follower and returns what the follower gets instead. Nil in use.
+	intercept func(*nats.Msg) []*nats.Msg
+}
+
+// Open starts or finds the server, connects, and creates the log's stream or
+// checks it. A stream that is configured in another way is never changed: the
+// error lists each difference and the remedy. ctx bounds the opening only.
+func Open(ctx context.Context, o Options) (*Bus, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("open bus: %w", err)
+	}
+	b := &Bus{opts: o, subjects: Subjects{Prefix: o.Prefix}, log: o.Logger, batches: make(chan struct{}, maxBatches)}
+	b.breakers.log = o.Logger
+	if err := b.open(ctx); err != nil {
+		b.shutdown()
+		return nil, fmt.Errorf("open bus: %w", err)
+	}
+	return b, nil
+}
+
+func (b *Bus) open(ctx context.Context) error {
+	if b.opts.URL == "" {
+		server, err := embed(ctx, b.opts)
+		if err != nil {
+			return err
+		}
+		b.server = server
+	}
+	nc, err := b.connect(ctx, b.opts.Name)
+	if err != nil {
+		return err
+	}
+	b.nc = nc
+	if b.js, err = jetstream.New(nc); err != nil {
+		return err
+	}
+	created, err := ensureStream(ctx, b.js, b.streamConfig())
+	if err != nil {
+		return err
+	}
+	b.logID = logID(created)
+	return nil
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.URL != "" && (o.Dir != "" || o.Listen != "") {
+		return o, errors.New("a URL names an external server, a directory or a listen address an embedded one: give one or the other")
+	}
+	if o.Prefix == "" {
+		o.Prefix = "tidings"
+	}
+	if !plain(o.Prefix) {
+		return o, fmt.Errorf("the prefix %q is not one token of the letters A-Z a-z 0-9 _ -", o.Prefix)
+	}
+	if o.Name == "" {
+		o.Name = o.Prefix
+	}
+	if o.Replicas == 0 {
+		o.Replicas = 1
+	}
+	if o.History == 0 {
+		o.History = 64
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.CallTimeout == 0 {
+		o.CallTimeout = 10 * time.Second
+	}
+	return o, nil
+}
+
+// Close sends what is still to be sent, closes the connection and stops the
+// embedded server. It is for after Follow and Serve have returned. A second
+// Close does nothing. The error says that ctx ended before all was sent.
+func (b *Bus) Close(ctx context.Context) (err error) {
+	b.close.Do(func() {
+		ctx, cancel := context.WithTimeout(ctx, b.opts.CallTimeout)
+		defer cancel()
+		if b.nc.IsConnected() {
+			err = b.nc.FlushWithContext(ctx)
+		}
+		b.shutdown()
+	})
+	if err != nil {
+		return fmt.Errorf("close bus: %w", err)
+	}
+	return nil
+}
+
+func (b *Bus) shutdown() {
+	if b.nc != nil {
+		b.nc.Close()
+	}
+	if b.server != nil {
+		b.server.stop()
+	}
+}
+
+// Subjects builds the subjects under this bus's prefix.
+func (b *Bus) Subjects() Subjects { return b.subjects }
+
+// URL is where other clients reach the embedded server; empty when it takes
+// none, or when the server is external.
+func (b *Bus) URL() string {
+	if b.server == nil {
+		return ""
+	}
+	return b.server.url()
+}
+
+// LogID is the identity of the log: a short token that is the same for every
+// process on the same log, and another one after the stream was deleted and
+// created again. A position in one log means nothing in another.
+func (b *Bus) LogID() string { return b.logID }
+
+// Ready reports why the bus cannot be used just now: UNAVAILABLE while the
+// connection is lost, nil while it stands. It sends nothing.
+func (b *Bus) Ready() error {
+	if b.nc.IsConnected() {
+		return nil
+	}
+	return fault.New(fault.Unavailable, "the bus is not connected")
+}
+
+// State tells the first and the last sequence of the log, as its leader knows
+// them; last is 0 and first is 0 or 1 while it is empty.
+func (b *Bus) State(ctx context.Context) (first, last uint64, err error) {
+	s, err := b.state(ctx)
+	if err != nil {
+		return 0, 0, fmt.Errorf("state of the log: %w", err)
+	}
+	return s.first, s.last, nil
+}
+
+// bound gives ctx a deadline when it has none.
+func (b *Bus) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, b.opts.CallTimeout)
+}

@@ -1,0 +1,96 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"tidings/fault"
+)
+
+// HeaderTimeout carries how many milliseconds the caller still waits, counted
+// from the sending: clocks of different hosts need not agree.
+const HeaderTimeout = "Tidings-Timeout"
+
+// answered marks a fault that the service itself sent: a sign of life.
+type answered struct{ fault *fault.Error }
+
+func (a *answered) Error() string { return a.fault.Error() }
+
+// Call sends a request and waits for the answer. Without a deadline
+// Options.CallTimeout holds; the service is told how long the caller waits. h
+// may be nil.
+//
+// Errors are faults: the one that the service answered; UNAVAILABLE at once
+// when nobody listens or the circuit breaker is open; TIMEOUT when no answer
+// came in time (the work may have been done all the same); PAYLOAD_TOO_LARGE.
+// A cancelled ctx comes back as its own error.
+func (b *Bus) Call(ctx context.Context, subject string, h Header, data []byte) (Message, error) {
+	ctx, cancel := b.bound(ctx)
+	defer cancel()
+	msg := outgoing(subject, h, data)
+	deadline, _ := ctx.Deadline()
+	msg.Header.Set(HeaderTimeout, strconv.FormatInt(max(1, time.Until(deadline).Milliseconds()), 10))
+	if limit := b.nc.MaxPayload(); int64(msg.Size()) > limit {
+		return Message{}, fault.New(fault.PayloadTooLarge, "the request is larger than the %d bytes that the bus carries", limit)
+	}
+	m, err := b.breakers.do(ctx, subject, func() (Message, error) {
+		resp, err := b.nc.RequestMsgWithContext(ctx, msg)
+		if err != nil {
+			return Message{}, callError(err)
+		}
+		if f := serviceFault(resp); f != nil {
+			return Message{}, &answered{f}
+		}
+		return Message{Subject: subject, Header: Header(resp.Header), Data: resp.Data}, nil
+	})
+	if a, ok := errors.AsType[*answered](err); ok {
+		return Message{}, a.fault
+	}
+	return m, err
+}
+
+func callError(err error) error {
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return fault.Wrap(err, fault.Unavailable, "no service is there to answer")
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
+		return fault.Wrap(err, fault.Timeout, "the service did not answer in time")
+	}
+	return unavailable(err)
+}
+
+// serviceFault reads an error answer of a NATS micro service (ADR-32): ours
+// carry the fault as JSON, others their code and text in headers alone.
+func serviceFault(m *nats.Msg) *fault.Error {
+	code := m.Header.Get(micro.ErrorCodeHeader)
+	text := m.Header.Get(micro.ErrorHeader)
+	if code == "" && text == "" {
+		return nil
+	}
+	if len(m.Data) > 0 {
+		if f := fault.Decode(m.Data); f.Err == nil && known(f.Code) {
+			return f
+		}
+	}
+	if known(fault.Code(code)) {
+		return fault.New(fault.Code(code), "%s", text)
+	}
+	return fault.Wrap(fmt.Errorf("the service answered %.20q %.200q", code, text), fault.Internal, "internal error")
+}
+
+// known reports whether a foreign code is one of the closed set.
+func known(c fault.Code) bool { return slices.Contains(codes[:], c) }
+
+var codes = [...]fault.Code{
+	fault.BadRequest, fault.ParseFailed, fault.ValidationFailed, fault.BadUserInput, fault.Unauthenticated,
+	fault.Forbidden, fault.NotFound, fault.Conflict, fault.Timeout, fault.RateLimited, fault.DepthLimitExceeded,
+	fault.CostLimitExceeded, fault.PersistedQueryNotFound, fault.IntrospectionDisabled, fault.CursorExpired,
+	fault.PayloadTooLarge, fault.Unavailable, fault.Internal,
+}

@@ -1,0 +1,150 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// embedded is a NATS server inside this process.
+type embedded struct {
+	ns     *server.Server
+	listen bool
+	unlock func()
+	temp   string // removed by stop; empty when the directory is the caller's
+}
+
+// embed starts a server with JetStream. It takes no signals: the process that
+// embeds it decides when it stops.
+func embed(ctx context.Context, o Options) (e *embedded, err error) {
+	e = &embedded{unlock: func() {}, listen: o.Listen != ""}
+	defer func() {
+		if err != nil {
+			e.stop()
+		}
+	}()
+	dir := o.Dir
+	if dir == "" {
+		// The server keeps its own notes in files even when the log is in memory.
+		if dir, err = os.MkdirTemp("", "tidings-bus-*"); err != nil {
+			return nil, err
+		}
+		e.temp = dir
+	} else if e.unlock, err = lockDir(dir); err != nil {
+		return nil, err
+	}
+	so := &server.Options{
+		ServerName: o.Prefix,
+		DontListen: o.Listen == "",
+		JetStream:  true,
+		StoreDir:   dir,
+		SyncAlways: o.SyncAlways,
+		NoSigs:     true,
+	}
+	if o.Listen != "" {
+		if so.Host, so.Port, err = splitListen(o.Listen); err != nil {
+			return nil, err
+		}
+	}
+	if e.ns, err = server.NewServer(so); err != nil {
+		return nil, fmt.Errorf("embedded server: %w", err)
+	}
+	e.ns.SetLoggerV2(serverLog{o.Logger}, false, false, false)
+	e.ns.Start()
+	wait := 20 * time.Second
+	if d, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(d))
+	}
+	if !e.ns.ReadyForConnections(wait) {
+		return nil, fmt.Errorf("the embedded server did not start within %s: see its messages in the log; is the address %q free, and the directory %q readable and writable", wait.Round(time.Second), o.Listen, o.Dir)
+	}
+	if !e.ns.JetStreamEnabled() {
+		return nil, fmt.Errorf("the embedded server could not open its store in %q: see its messages in the log; is the directory writable and the disk not full", o.Dir)
+	}
+	return e, nil
+}
+
+func (e *embedded) stop() {
+	if e.ns != nil {
+		e.ns.Shutdown()
+		e.ns.WaitForShutdown()
+	}
+	e.unlock()
+	if e.temp != "" {
+		os.RemoveAll(e.temp)
+	}
+}
+
+func (e *embedded) url() string {
+	if !e.listen {
+		return ""
+	}
+	return e.ns.ClientURL()
+}
+
+func splitListen(addr string) (host string, port int, err error) {
+	host, p, err := net.SplitHostPort(addr)
+	if err == nil {
+		port, err = strconv.Atoi(p)
+	}
+	if err != nil || port < 0 || port > 65535 {
+		return "", 0, fmt.Errorf("the listen address %q has not the form host:port", addr)
+	}
+	if port == 0 {
+		port = server.RANDOM_PORT
+	}
+	return host, port, nil
+}
+
+// lockDir makes sure that no other process uses the directory: two servers on
+// the same files would destroy them. The lock ends with the process, however
+// it ends.
+func lockDir(dir string) (unlock func(), err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return func() {}, err
+	}
+	path := filepath.Join(dir, "lock")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return func() {}, err
+	}
+	if err := lockFile(f); err != nil {
+		f.Close()
+		if errors.Is(err, errLocked) {
+			return func() {}, fmt.Errorf("the directory %s is in use by another process: stop that one, give this one a directory of its own, or let both use one external NATS server by its URL", dir)
+		}
+		return func() {}, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return func() { f.Close() }, nil
+}
+
+var errLocked = errors.New("locked by another process")
+
+// serverLog hands the embedded server's messages to slog. Its notices are a
+// banner and a diary: debug for us.
+type serverLog struct{ log *slog.Logger }
+
+func (l serverLog) Noticef(format string, v ...any) { l.write(slog.LevelDebug, format, v) }
+func (l serverLog) Warnf(format string, v ...any)   { l.write(slog.LevelWarn, format, v) }
+func (l serverLog) Fatalf(format string, v ...any)  { l.write(slog.LevelError, format, v) }
+func (l serverLog) Errorf(format string, v ...any)  { l.write(slog.LevelError, format, v) }
+func (l serverLog) Debugf(format string, v ...any)  { l.write(slog.LevelDebug, format, v) }
+func (l serverLog) Tracef(format string, v ...any)  { l.write(slog.LevelDebug, format, v) }
+
+func (l serverLog) write(level slog.Level, format string, v []any) {
+	ctx := context.Background()
+	if !l.log.Enabled(ctx, level) {
+		return
+	}
+	text := strings.TrimSpace(fmt.Sprintf(format, v...))
+	l.log.LogAttrs(ctx, level, "nats-server", slog.String("text", text))
+}

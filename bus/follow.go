@@ -1,0 +1,207 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	// What waits for a follower is bounded; what does not fit is dropped and
+	// read from the stream when its turn comes.
+	liveMessages = 16384
+	liveBytes    = 32 << 20
+	// checkEvery is how often a follower compares itself with the log.
+	checkEvery = 2 * time.Second
+	// A log that seems to be gone or to end earlier is believed only when it
+	// says so this many times in a row: a server that is just starting, or a
+	// leader that was replaced without knowing it, may say so once.
+	checksToBelieve = 3
+)
+
+// Follow hands fn every message of the log after the given sequence, in order,
+// each once: first what is stored, then what comes, until ctx ends (then it
+// returns nil) or fn fails (then it returns that error as it is). What History
+// trimmed before it was read is no gap.
+//
+// Live messages come by a core subscription to the stream's republish; their
+// sequences show what is missing, and that is read from the stream. So it is
+// too after a lost connection, when fn was slow for so long that the bounded
+// buffer ran over, and every two seconds when nothing came. While the log
+// cannot be reached Follow waits and says so in the logger. ErrLogReplaced ends
+// it: the log is not the one of LogID any more, or ends before what was followed.
+func (b *Bus) Follow(ctx context.Context, after uint64, fn func(Message) error) error {
+	f := &follower{bus: b, pos: after, fn: fn}
+	err := f.run(ctx)
+	if h, ok := err.(fnError); ok {
+		return h.error
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("follow the log after %d: %w", f.pos, err)
+}
+
+type follower struct {
+	bus    *Bus
+	pos    uint64 // everything up to here was handed over
+	fn     func(Message) error
+	reader *reader
+	doubts int // checks in a row that saw another log
+}
+
+func (f *follower) run(ctx context.Context) (err error) {
+	nc := f.bus.nc
+	live, stop, err := f.bus.subscribe(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if f.reader, err = f.bus.newReader(); err != nil {
+		return err
+	}
+	defer f.reader.close()
+	status := nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	defer nc.RemoveStatusListener(status)
+	tick := time.NewTicker(checkEvery)
+	defer tick.Stop()
+
+	err = f.check(ctx)
+	for err == nil {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case raw := <-live:
+			err = f.live(ctx, raw)
+		case <-tick.C:
+			err = f.check(ctx)
+		case <-status:
+			if nc.IsClosed() {
+				return unavailable(nats.ErrConnectionClosed)
+			}
+			err = f.check(ctx)
+		}
+	}
+	return err
+}
+
+// subscribe opens the live path. The subscription's own queue is the bounded
+// buffer: what does not fit there is dropped by the client library, which is a
+// gap like any other.
+func (b *Bus) subscribe(ctx context.Context) (live <-chan *nats.Msg, stop func(), err error) {
+	ch, done := make(chan *nats.Msg, 64), make(chan struct{})
+	sub, err := b.nc.Subscribe(b.subjects.Live(), func(m *nats.Msg) {
+		msgs := []*nats.Msg{m}
+		if b.intercept != nil {
+			msgs = b.intercept(m)
+		}
+		for _, m := range msgs {
+			select {
+			case ch <- m:
+			case <-done:
+			}
+		}
+	})
+	if err != nil {
+		return nil, nil, unavailable(err)
+	}
+	stop = func() { close(done); _ = sub.Unsubscribe() }
+	if err := sub.SetPendingLimits(liveMessages, liveBytes); err != nil {
+		stop()
+		return nil, nil, err
+	}
+	// Not knowing whether the server has the subscription is harmless: the
+	// checks find what was missed.
+	ctx, cancel := context.WithTimeout(ctx, silence)
+	defer cancel()
+	_ = b.nc.FlushWithContext(ctx)
+	return ch, stop, nil
+}
+
+// live takes one live message: hands it over when it is the next, drops it when
+// it was had, and fills what is missing before it from the stream.
+func (f *follower) live(ctx context.Context, raw *nats.Msg) error {
+	m, err := stored(f.bus.subjects.Stream(), raw.Header, raw.Data)
+	if err != nil {
+		f.bus.log.LogAttrs(ctx, slog.LevelWarn, "foreign message on the live subjects dropped", slog.String("subject", raw.Subject), slog.Any("error", err))
+		return nil
+	}
+	if m.Seq > f.pos+1 {
+		if err := f.fill(ctx, m.Seq-1); err != nil {
+			return f.tolerate(ctx, err)
+		}
+	}
+	return f.take(m)
+}
+
+// take hands a message over unless it was had.
+func (f *follower) take(m Message) error {
+	if m.Seq <= f.pos {
+		return nil
+	}
+	if err := f.fn(m); err != nil {
+		return fnError{err}
+	}
+	f.pos = m.Seq
+	return nil
+}
+
+// check compares the follower with the log's leader and catches up.
+func (f *follower) check(ctx context.Context) error {
+	s, err := f.bus.state(ctx)
+	switch {
+	case isCode(err, codeStreamNotFound):
+		return f.doubt(fmt.Errorf("%w: its stream was deleted", ErrLogReplaced))
+	case err != nil:
+		return f.tolerate(ctx, err)
+	case s.id != f.bus.logID:
+		return fmt.Errorf("%w: its stream was deleted and created again (log %s, now %s)", ErrLogReplaced, f.bus.logID, s.id)
+	case s.last < f.pos:
+		return f.doubt(fmt.Errorf("%w: it ends at %d, before %d which was read from it", ErrLogReplaced, s.last, f.pos))
+	}
+	f.doubts = 0
+	return f.tolerate(ctx, f.fill(ctx, s.last))
+}
+
+func (f *follower) doubt(err error) error {
+	if f.doubts++; f.doubts < checksToBelieve {
+		return nil
+	}
+	return err
+}
+
+// fill hands over what the stream holds up to upto.
+func (f *follower) fill(ctx context.Context, upto uint64) error {
+	for f.pos < upto {
+		end, err := f.reader.next(ctx, "", f.pos, upto, f.take)
+		if err != nil {
+			return err
+		}
+		if end { // nothing else is left up to there, trimmed or purged
+			f.pos = max(f.pos, upto)
+		}
+	}
+	return nil
+}
+
+// tolerate lets the follower live on when the stream could not be read: the
+// next message or the next check tries again. Errors of fn and of ctx end it.
+func (f *follower) tolerate(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, own := err.(fnError); own {
+		return err
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if f.bus.nc.IsClosed() {
+		return unavailable(nats.ErrConnectionClosed)
+	}
+	f.bus.log.LogAttrs(ctx, slog.LevelWarn, "the log cannot be read, trying again", slog.Uint64("seq", f.pos), slog.Any("error", err))
+	return nil
+}

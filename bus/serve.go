@@ -1,0 +1,239 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"tidings/fault"
+)
+
+// Endpoint is one subject that a service answers.
+type Endpoint struct {
+	// Name is shown by service discovery; letters of [A-Za-z0-9_-].
+	Name    string
+	Subject string
+	// Handle answers one request. Its ctx ends when the caller has stopped
+	// waiting. An error travels to the caller as a fault; what is not a
+	// *fault.Error travels as INTERNAL without its text. A panic is an INTERNAL.
+	Handle func(ctx context.Context, m Message) ([]byte, Header, error)
+}
+
+const (
+	// What waits for a free worker is bounded; what comes on top is answered
+	// UNAVAILABLE at once, so that the caller may try another process.
+	queuedRequests = 1024
+	queuedBytes    = 32 << 20
+	// serviceVersion is that of the payloads, as docs/bus.md describes them.
+	serviceVersion = "1.0.0"
+)
+
+// Serve answers the endpoints as a NATS micro service (discovery and
+// statistics by $SRV, queue group "q", so that each request reaches one of the
+// processes that serve it), with at most concurrency requests at work at once.
+// It blocks until ctx ends; then it takes no more, finishes what it took, and
+// returns nil.
+func (b *Bus) Serve(ctx context.Context, name, description string, concurrency int, eps ...Endpoint) error {
+	s := &service{bus: b, ctx: context.WithoutCancel(ctx), queue: make(chan job, queuedRequests)}
+	// Work arrives on a connection of its own: it can be drained to the last
+	// request, and a flood of requests does not hold up the log's live path.
+	closed := make(chan struct{})
+	nc, err := b.connect(ctx, b.opts.Name+" "+name)
+	if err != nil {
+		return fmt.Errorf("serve %s: %w", name, err)
+	}
+	nc.SetClosedHandler(func(*nats.Conn) { close(closed) })
+	err = s.register(nc, name, description, eps)
+	var workers sync.WaitGroup
+	if err == nil {
+		for range max(1, concurrency) {
+			workers.Go(s.work)
+		}
+		select {
+		case <-ctx.Done():
+			if nc.Drain() != nil { // disconnected: there is nothing to drain
+				nc.Close()
+			}
+		case <-closed:
+			err = fault.New(fault.Unavailable, "the bus connection was closed")
+		}
+	}
+	if err != nil {
+		nc.Close()
+	}
+	<-closed
+	close(s.queue)
+	workers.Wait()
+	if err != nil {
+		return fmt.Errorf("serve %s: %w", name, err)
+	}
+	return nil
+}
+
+type service struct {
+	bus   *Bus
+	ctx   context.Context // of the process, never cancelled: what was taken is finished
+	queue chan job
+	bytes atomic.Int64 // of the data in queue
+}
+
+// job is one request on its way to a worker.
+type job struct {
+	ep       *endpoint
+	msg      Message
+	reply    string
+	deadline time.Time
+}
+
+// endpoint adds the statistics that micro cannot know, since the work is done
+// after its handler returned.
+type endpoint struct {
+	Endpoint
+	requests, errors atomic.Int64
+	busy             atomic.Int64 // nanoseconds at work
+}
+
+func (s *service) register(nc *nats.Conn, name, description string, eps []Endpoint) error {
+	served := make(map[string]*endpoint, len(eps))
+	for _, ep := range eps {
+		served[ep.Name] = &endpoint{Endpoint: ep}
+	}
+	svc, err := micro.AddService(nc, micro.Config{
+		Name: name, Description: description, Version: serviceVersion,
+		StatsHandler: func(e *micro.Endpoint) any { return served[e.Name].stats() },
+	})
+	if err != nil {
+		return err
+	}
+	for _, ep := range eps {
+		handler := s.handler(served[ep.Name])
+		if err := svc.AddEndpoint(ep.Name, handler, micro.WithEndpointSubject(ep.Subject)); err != nil {
+			return errors.Join(err, svc.Stop())
+		}
+	}
+	return nc.Flush()
+}
+
+// handler queues a request and never blocks: micro calls it for one request
+// after the other.
+func (s *service) handler(ep *endpoint) micro.Handler {
+	return micro.HandlerFunc(func(r micro.Request) {
+		j := job{ep: ep, reply: r.Reply(), deadline: s.deadline(r.Headers()),
+			msg: Message{Subject: r.Subject(), Header: Header(r.Headers()), Data: r.Data()}}
+		if s.bytes.Add(int64(len(j.msg.Data))) > queuedBytes {
+			s.refuse(j)
+			return
+		}
+		select {
+		case s.queue <- j:
+		default:
+			s.refuse(j)
+		}
+	})
+}
+
+func (s *service) refuse(j job) {
+	s.bytes.Add(-int64(len(j.msg.Data)))
+	s.answer(j, nil, nil, fault.New(fault.Unavailable, "the service has too much to do"))
+}
+
+func (s *service) deadline(h micro.Headers) time.Time {
+	wait := s.bus.opts.CallTimeout
+	if ms, err := strconv.ParseInt(h.Get(HeaderTimeout), 10, 64); err == nil && ms > 0 {
+		wait = time.Duration(min(ms, time.Hour.Milliseconds())) * time.Millisecond
+	}
+	return time.Now().Add(wait)
+}
+
+func (s *service) work() {
+	for j := range s.queue {
+		s.bytes.Add(-int64(len(j.msg.Data)))
+		if time.Now().After(j.deadline) { // nobody waits any more
+			j.ep.errors.Add(1)
+			continue
+		}
+		start := time.Now()
+		data, h, err := s.handle(j)
+		j.ep.requests.Add(1)
+		j.ep.busy.Add(int64(time.Since(start)))
+		s.answer(j, data, h, err)
+	}
+}
+
+// handle runs the endpoint's code. Here strangers' input is worked on, hence
+// the recover.
+func (s *service) handle(j job) (data []byte, h Header, err error) {
+	ctx, cancel := context.WithDeadline(s.ctx, j.deadline)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			s.bus.log.LogAttrs(ctx, slog.LevelError, "handler panicked", slog.String("subject", j.msg.Subject), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			err = fault.New(fault.Internal, "internal error")
+		}
+	}()
+	return j.ep.Handle(ctx, j.msg)
+}
+
+// answer sends the result. It goes out on the bus's own connection, so that it
+// can still be sent while the service's connection is drained.
+func (s *service) answer(j job, data []byte, h Header, err error) {
+	if j.reply == "" {
+		return
+	}
+	m := outgoing(j.reply, h, data)
+	if err == nil && int64(m.Size()) > s.bus.nc.MaxPayload() {
+		err = fault.New(fault.PayloadTooLarge, "the answer is larger than the %d bytes that the bus carries", s.bus.nc.MaxPayload())
+	}
+	if err != nil {
+		j.ep.errors.Add(1)
+		m = s.failure(j, err)
+	}
+	if err := s.bus.nc.PublishMsg(m); err != nil {
+		s.bus.log.LogAttrs(s.ctx, slog.LevelWarn, "answer not sent", slog.String("subject", j.msg.Subject), slog.Any("error", err))
+	}
+}
+
+// failure is an error as a NATS micro service answers it (ADR-32), with the
+// fault as JSON in the body.
+func (s *service) failure(j job, err error) *nats.Msg {
+	f := fault.Of(err)
+	if f.Code == fault.Internal {
+		s.bus.log.LogAttrs(s.ctx, slog.LevelError, "handler failed", slog.String("subject", j.msg.Subject), slog.Any("error", err))
+	}
+	m := outgoing(j.reply, nil, nil)
+	m.Data, _ = json.Marshal(f) // three strings cannot fail
+	m.Header.Set(micro.ErrorCodeHeader, string(f.Code))
+	m.Header.Set(micro.ErrorHeader, line(f.Message))
+	return m
+}
+
+// line makes a text fit for a header.
+func line(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if s == "" {
+		return "error"
+	}
+	return s
+}
+
+func (e *endpoint) stats() any {
+	if e == nil {
+		return nil
+	}
+	return map[string]int64{
+		"handled":         e.requests.Load(),
+		"errors":          e.errors.Load(),
+		"processing_time": e.busy.Load(),
+	}
+}

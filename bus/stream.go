@@ -1,0 +1,188 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ErrLogReplaced says that the log is not the one that was opened: its stream
+// was deleted, created anew, or lost its end. What was read from it holds no
+// more; the remedy is to open the bus again and read from the beginning.
+var ErrLogReplaced = errors.New("the log was replaced")
+
+// streamConfig is how the log is kept. Each setting is a promise to somebody.
+func (b *Bus) streamConfig() jetstream.StreamConfig {
+	storage := jetstream.FileStorage
+	if b.opts.Memory || b.opts.URL == "" && b.opts.Dir == "" {
+		storage = jetstream.MemoryStorage
+	}
+	return jetstream.StreamConfig{
+		Name:        b.subjects.Stream(),
+		Description: "The log of the service: the last message of a subject is the state of what it names.",
+		Subjects:    []string{b.subjects.Log()},
+		Storage:     storage,
+		Replicas:    b.opts.Replicas,
+		Retention:   jetstream.LimitsPolicy,
+		// A subject keeps its newest messages: state and recent history.
+		MaxMsgsPerSubject: b.opts.History,
+		// Nothing else ever makes room: a full log refuses appends rather than
+		// forget a record, and no record ends by growing old.
+		Discard:  jetstream.DiscardNew,
+		MaxMsgs:  -1,
+		MaxBytes: -1,
+		// A single message may not be taken out of the middle: a hole in a
+		// record's history would look like history that was trimmed. Purging a
+		// whole subject stays possible, because personal data must be erasable.
+		DenyDelete: true,
+		// One command is one or several messages, all or none.
+		AllowAtomicPublish: true,
+		// Any replica answers a reader that fills a gap.
+		AllowDirect: true,
+		// The live path: only what was stored is republished, with its sequence.
+		RePublish: &jetstream.RePublish{Source: b.subjects.Log(), Destination: b.subjects.Live()},
+	}
+}
+
+// ensureStream creates the stream or compares it. It returns when the stream
+// was created.
+func ensureStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig) (time.Time, error) {
+	s, err := js.Stream(ctx, want.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		s, err = js.CreateStream(ctx, want)
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process was faster
+			s, err = js.Stream(ctx, want.Name)
+		}
+	}
+	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+		return time.Time{}, errors.New("JetStream is not enabled at the server: start nats-server with -js, or enable it for this account")
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("stream %s: %w", want.Name, err)
+	}
+	info := s.CachedInfo()
+	if diffs := compare(info.Config, want); len(diffs) > 0 {
+		return time.Time{}, fmt.Errorf("stream %s is configured in another way than this process expects:\n%s"+
+			"nothing was changed; either set this process's options to what the stream has, or edit the stream (nats stream edit %s), or give this service a prefix of its own",
+			want.Name, strings.Join(diffs, ""), want.Name)
+	}
+	return info.Created, nil
+}
+
+// compare lists the settings that the guarantees depend on and that differ. What
+// an operator may choose freely is not compared: placement, compression, limits
+// on size (a full log refuses appends), the duplicate window, metadata.
+func compare(have, want jetstream.StreamConfig) []string {
+	var diffs []string
+	check := func(field string, have, want any) {
+		h, w := fmt.Sprint(have), fmt.Sprint(want)
+		if h != w {
+			diffs = append(diffs, fmt.Sprintf("  %s: have %s, want %s\n", field, h, w))
+		}
+	}
+	check("subjects", slices.Sorted(slices.Values(have.Subjects)), want.Subjects)
+	check("storage", have.Storage, want.Storage)
+	check("replicas", have.Replicas, want.Replicas)
+	check("retention", have.Retention, want.Retention)
+	check("max messages per subject", have.MaxMsgsPerSubject, want.MaxMsgsPerSubject)
+	check("max age", have.MaxAge, want.MaxAge)
+	check("discard", have.Discard, want.Discard)
+	check("discard new per subject", have.DiscardNewPerSubject, want.DiscardNewPerSubject)
+	check("deny delete", have.DenyDelete, want.DenyDelete)
+	check("allow atomic publish", have.AllowAtomicPublish, want.AllowAtomicPublish)
+	check("allow direct", have.AllowDirect, want.AllowDirect)
+	check("allow rollup headers", have.AllowRollup, want.AllowRollup)
+	check("allow message time to live", have.AllowMsgTTL, want.AllowMsgTTL)
+	check("no acknowledgement", have.NoAck, want.NoAck)
+	check("sealed", have.Sealed, want.Sealed)
+	check("republish", republish(have.RePublish), republish(want.RePublish))
+	check("mirror", have.Mirror != nil, false)
+	check("sources", len(have.Sources), 0)
+	check("subject transform", have.SubjectTransform != nil, false)
+	return diffs
+}
+
+func republish(r *jetstream.RePublish) string {
+	if r == nil {
+		return "none"
+	}
+	s := r.Source + " to " + r.Destination
+	if r.HeadersOnly {
+		s += " (headers only)"
+	}
+	return s
+}
+
+// logID is short and sorts by age: the nanosecond of creation to the base of 36.
+func logID(created time.Time) string { return strconv.FormatInt(created.UnixNano(), 36) }
+
+// logState is what the stream's leader says of it.
+type logState struct {
+	id          string
+	first, last uint64
+}
+
+// state asks the leader. One small message each way, whatever the log's size.
+func (b *Bus) state(ctx context.Context) (logState, error) {
+	ctx, cancel := b.bound(ctx)
+	defer cancel()
+	resp, err := b.nc.RequestWithContext(ctx, "$JS.API.STREAM.INFO."+b.subjects.Stream(), nil)
+	if err != nil {
+		return logState{}, unavailable(err)
+	}
+	var info struct {
+		Error   *apiError `json:"error"`
+		Created time.Time `json:"created"`
+		State   struct {
+			First uint64 `json:"first_seq"`
+			Last  uint64 `json:"last_seq"`
+		} `json:"state"`
+	}
+	if err := json.Unmarshal(resp.Data, &info); err != nil {
+		return logState{}, fmt.Errorf("answer of the stream: %w", err)
+	}
+	if info.Error != nil {
+		return logState{}, info.Error
+	}
+	return logState{id: logID(info.Created), first: info.State.First, last: info.State.Last}, nil
+}
+
+// apiError is an error that JetStream answered.
+type apiError struct {
+	Status      int    `json:"code"`
+	Code        int    `json:"err_code"`
+	Description string `json:"description"`
+}
+
+func (e *apiError) Error() string {
+	return fmt.Sprintf("jetstream: %s (%d)", e.Description, e.Code)
+}
+
+// The codes of JetStream that are told from one another here
+// (nats-server, server/errors.json).
+const (
+	codeStreamNotFound    = 10059
+	codeNoMessage         = 10037
+	codeWrongLastSequence = 10071
+	codeWrongLastConstant = 10164 // the same, while the batch that is in the way is not stored yet
+	codeIncompleteBatch   = 10176
+	codeMessageTooLarge   = 10054
+)
+
+func isCode(err error, codes ...int) bool {
+	e, ok := errors.AsType[*apiError](err)
+	return ok && slices.Contains(codes, e.Code)
+}
+
+// offline reports whether err means that nobody was there to take the message.
+func offline(err error) bool {
+	return errors.Is(err, nats.ErrNoResponders) || notSent(err)
+}
