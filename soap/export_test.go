@@ -1,5 +1,7 @@
 package soap
 
+import "tidings/schema"
+
 // Element is a scanned element as the tests compare it.
 type Element struct {
 	Space, Local string
@@ -33,4 +35,34 @@ func copyOf(e elem) *Element {
 		out.Children = append(out.Children, copyOf(c))
 	}
 	return out
+}
+
+// WSDL prints the contract of a schema.
+func WSDL(m *schema.Model, o Options, twelve bool) ([]byte, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	location, err := o.location()
+	if err != nil {
+		return nil, err
+	}
+	c, err := newContract(m, o)
+	if err != nil {
+		return nil, err
+	}
+	return c.wsdl(location, twelve), nil
+}
+
+// Document returns the GraphQL document behind an operation.
+func Document(m *schema.Model, operation string) (string, error) {
+	o, err := Options{}.withDefaults()
+	if err != nil {
+		return "", err
+	}
+	c, err := newContract(m, o)
+	if err != nil {
+		return "", err
+	}
+	return c.byName[operation].document, nil
 }

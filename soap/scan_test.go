@@ -188,14 +188,24 @@ func FuzzScan(f *testing.F) {
 		if err != nil {
 			t.Fatalf("accepted %q, but encoding/xml: %v", data, err)
 		}
-		if !reflect.DeepEqual(got, want) {
+		if level(got); !reflect.DeepEqual(got, level(want)) {
 			t.Fatalf("%q\n got %s\nwant %s", data, show(got), show(want))
 		}
 	})
 }
 
-// oracle reads a document with encoding/xml. White space in attributes is
-// normalised afterwards, where the two could differ.
+// level makes white space in attributes blanks: encoding/xml does not normalise it.
+func level(e *soap.Element) *soap.Element {
+	for name, value := range e.Attrs {
+		e.Attrs[name] = strings.NewReplacer("\n", " ", "\t", " ", "\r", " ").Replace(value)
+	}
+	for _, c := range e.Children {
+		level(c)
+	}
+	return e
+}
+
+// oracle reads a document with encoding/xml.
 func oracle(data []byte) (*soap.Element, error) {
 	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
 	d := xml.NewDecoder(bytes.NewReader(data))

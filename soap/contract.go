@@ -1,0 +1,200 @@
+package soap
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tidings/schema"
+)
+
+// contract is what a service offers: its operations and the types that they
+// speak of. It is immutable after newContract and safe for concurrent use.
+type contract struct {
+	service, version, namespace string
+	operations                  []*operation
+	types                       []*xsdType // in the order of their names
+	byName                      map[string]*operation
+}
+
+// operation is one operation: a stored GraphQL document behind a pair of elements.
+type operation struct {
+	name     string // GetUser: also the request's element
+	doc      string
+	mutation bool
+	args     []*part
+	result   *part
+	document string // its one root field has the alias "result"
+}
+
+// resultName is the one child of every response element, and the alias of the
+// root field in every document.
+const resultName = "result"
+
+// newContract maps a schema to operations. It fails where two names of the XML
+// would be one, or one in generated code of clients.
+func newContract(m *schema.Model, o Options) (*contract, error) {
+	b := &builder{model: m, types: map[string]*xsdType{}}
+	c := &contract{service: o.Service, version: o.Version, namespace: o.Namespace, byName: map[string]*operation{}}
+	for _, f := range b.roots() {
+		if op := b.operation(f); op != nil {
+			c.operations = append(c.operations, op)
+		}
+	}
+	slices.SortStableFunc(c.operations, func(x, y *operation) int { return cmp.Compare(x.name, y.name) })
+	for _, t := range b.types {
+		c.types = append(c.types, t)
+	}
+	slices.SortFunc(c.types, func(x, y *xsdType) int { return cmp.Compare(x.name, y.name) })
+	if err := c.checkNames(); err != nil {
+		return nil, err
+	}
+	for _, op := range c.operations {
+		c.byName[op.name] = op
+	}
+	return c, nil
+}
+
+// checkNames refuses what XML or the code generators of clients cannot hold.
+func (c *contract) checkNames() error {
+	taken := map[string]string{strings.ToLower(faultName): "the fault"}
+	take := func(name, what string) error {
+		key := strings.ToLower(name)
+		if other, ok := taken[key]; ok {
+			return fmt.Errorf("soap: %s and %s would both be called %s: rename one in the schema", other, what, name)
+		}
+		if strings.HasPrefix(key, "xml") {
+			return fmt.Errorf("soap: %s: names may not begin with xml: rename it in the schema", what)
+		}
+		taken[key] = what
+		return nil
+	}
+	for _, op := range c.operations {
+		if err := take(op.name, "the operation "+op.name); err != nil {
+			return err
+		}
+		if err := take(op.name+"Response", "the answer of "+op.name); err != nil {
+			return err
+		}
+	}
+	for _, t := range c.types {
+		if err := take(t.name, "the type "+t.name); err != nil {
+			return err
+		}
+		if err := t.checkFields(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *xsdType) checkFields() error {
+	seen := map[string]bool{}
+	for _, f := range t.fields {
+		key := strings.ToLower(f.name)
+		if seen[key] {
+			return fmt.Errorf("soap: the type %s would have %s twice, or in two spellings: rename one in the schema", t.name, f.name)
+		}
+		seen[key] = true
+	}
+	return nil
+}
+
+// builder collects the types that operations use. Types are made once a name,
+// so that a type is the same wherever it stands.
+type builder struct {
+	model *schema.Model
+	types map[string]*xsdType
+}
+
+// rootField is what the builder needs of a root field of the GraphQL contract.
+type rootField struct {
+	*schema.Root
+	doc  string
+	args []argument
+}
+
+// argument is an argument of a root field, or a field of an input type.
+type argument struct {
+	name, doc, defaults string
+	typ                 *schema.Type
+}
+
+func (b *builder) roots() []rootField {
+	var roots []rootField
+	contract := b.model.Contract
+	for _, typ := range []string{"Query", "Mutation"} {
+		def := contract.Types[typ]
+		if def == nil {
+			continue
+		}
+		for _, f := range def.Fields {
+			root := b.model.Root(typ, f.Name)
+			if root == nil {
+				continue
+			}
+			field := rootField{Root: root, doc: f.Description}
+			for _, a := range f.Arguments {
+				arg := argument{name: a.Name, doc: a.Description, typ: a.Type}
+				if a.DefaultValue != nil {
+					arg.defaults = a.DefaultValue.String()
+				}
+				field.args = append(field.args, arg)
+			}
+			roots = append(roots, field)
+		}
+	}
+	return roots
+}
+
+// operation maps a root field. It is nil for what SOAP does not show.
+func (b *builder) operation(f rootField) *operation {
+	op := &operation{doc: f.doc}
+	one := &part{name: resultName, typ: b.object(f.Resource, whole)}
+	switch f.Kind {
+	case schema.RootGet:
+		op.name = "Get" + f.Resource.Name
+		one.optional = true
+		op.result = one
+	case schema.RootList:
+		op.name = "List" + strings.ToUpper(f.Resource.Plural[:1]) + f.Resource.Plural[1:]
+		op.result = &part{name: resultName, typ: b.connection(f.Resource)}
+	case schema.RootCreate, schema.RootUpdate, schema.RootDelete:
+		verb := map[schema.RootKind]string{schema.RootCreate: "Create", schema.RootUpdate: "Update", schema.RootDelete: "Delete"}
+		op.name = verb[f.Kind] + f.Resource.Name
+		op.mutation = true
+		op.result = one
+	default:
+		return nil
+	}
+	op.compile(f, b)
+	return op
+}
+
+// compile fills in the arguments and the document.
+func (op *operation) compile(f rootField, b *builder) {
+	var declared, given []string
+	for _, a := range f.args {
+		p := b.input(a, f.Resource, f.Kind)
+		if p == nil {
+			continue
+		}
+		op.args = append(op.args, p)
+		declared = append(declared, "$"+a.name+": "+a.typ.String())
+		given = append(given, a.name+": $"+a.name)
+	}
+	kind := "query"
+	if op.mutation {
+		kind = "mutation"
+	}
+	op.document = kind + " " + op.name + parenthesised(declared) + " { " +
+		resultName + ": " + f.Name + parenthesised(given) + op.result.typ.selection() + " }"
+}
+
+func parenthesised(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return "(" + strings.Join(list, ", ") + ")"
+}

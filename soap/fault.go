@@ -1,0 +1,4 @@
+package soap
+
+// faultName is the element and the type of every fault's detail.
+const faultName = "ServiceFault"
