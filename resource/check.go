@@ -1,0 +1,37 @@
+package resource
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"tidings/fault"
+	"tidings/schema"
+)
+
+// check returns a value in the form in which the field keeps it, or the fault
+// BadUserInput that names path and rule. Commands come from the bus, and so
+// from anybody's program: nothing is taken for granted here.
+func check(f *schema.Field, raw json.RawMessage, path string) (json.RawMessage, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var value any
+	if err := dec.Decode(&value); err != nil {
+		return nil, fault.Wrap(err, fault.BadUserInput, "%s is not JSON", path)
+	}
+	parsed, err := f.Parse(value)
+	if err != nil {
+		return nil, fault.Input(path, "%s %s", f.Name, err)
+	}
+	return encodeValue(parsed)
+}
+
+func encodeValue(v any) (json.RawMessage, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode value: %w", err)
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}

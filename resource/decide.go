@@ -1,0 +1,270 @@
+package resource
+
+import (
+	"encoding/json"
+	"time"
+
+	"tidings/auth"
+	"tidings/fault"
+	"tidings/schema"
+)
+
+// Decision is what a command does to the log: one record's message and the
+// unique values that must be taken and given back together with it.
+type Decision struct {
+	ID   string
+	Kind Kind
+	// Raw is the message's body: the record, or the stub of a deleted one.
+	Raw []byte
+	// Answer is what the caller gets: the record, for Delete as it was.
+	Answer []byte
+	// Take and Release are what the record begins and ceases to hold.
+	Take, Release []Unique
+}
+
+// Decide is the whole write rule, as a pure function: what a command does to a
+// record, given the record as it is (nil when there is none), the time and an
+// id for a new record. Faults: Forbidden, NotFound, Conflict and BadUserInput,
+// the last with the input's member in Field. Whether unique values are free is
+// seen only when they are appended.
+func Decide(m *schema.Model, cmd Command, current []byte, now time.Time, newID string) (Decision, error) {
+	r := m.Resource(cmd.Type)
+	if r == nil {
+		return Decision{}, fault.New(fault.BadUserInput, "there is no resource %q", cmd.Type)
+	}
+	d := draft{r: r, who: cmd.Who, now: now}
+	if err := json.Unmarshal(cmd.Input, &d.input); err != nil {
+		return Decision{}, fault.Wrap(err, fault.BadUserInput, "the input is not a JSON object")
+	}
+	if err := d.known(cmd.Verb); err != nil {
+		return Decision{}, err
+	}
+	switch cmd.Verb {
+	case Create:
+		return d.create(current, newID)
+	case Update:
+		return d.update(current)
+	case Delete:
+		return d.delete(current)
+	}
+	return Decision{}, fault.New(fault.BadUserInput, "there is no command %q", cmd.Verb)
+}
+
+// Target returns the id of the record that a command is about, so that its
+// current state can be read before Decide: the input's id, for a Create of a
+// resource whose id is its owner that owner, and for any other Create newID.
+func Target(m *schema.Model, cmd Command, newID string) (string, error) {
+	r := m.Resource(cmd.Type)
+	switch {
+	case r == nil:
+		return "", fault.New(fault.BadUserInput, "there is no resource %q", cmd.Type)
+	case cmd.Verb == Create && (r.Owner == nil || r.Owner.Name != "id"):
+		return newID, nil
+	}
+	id := stringMember(cmd.Input, "id")
+	if id == "" && cmd.Verb == Create {
+		id = cmd.Who.Subject
+	}
+	if id == "" {
+		return "", fault.Input("input.id", "the id of the %s is missing", r.Name)
+	}
+	return id, nil
+}
+
+// draft is a record in the making.
+type draft struct {
+	r     *schema.Resource
+	who   auth.Principal
+	now   time.Time
+	input map[string]json.RawMessage
+}
+
+// known refuses members of the input that the command cannot use.
+func (d *draft) known(verb Verb) error {
+	for name := range d.input {
+		f := d.r.Field(name)
+		usable := f != nil && f.Stored() && !f.OnCreate && !f.OnUpdate
+		if verb == Delete {
+			usable = name == "id"
+		}
+		if !usable {
+			return fault.Input("input."+name, "%s has no field %q that can be set", d.r.Name, name)
+		}
+	}
+	return nil
+}
+
+func (d *draft) create(current []byte, newID string) (Decision, error) {
+	owner, err := d.newOwner()
+	if err != nil {
+		return Decision{}, err
+	}
+	if !d.who.May(d.r.Auth[schema.Create], owner) {
+		return Decision{}, forbidden(d.r, schema.Create)
+	}
+	id, err := d.newID(newID, owner)
+	if err != nil {
+		return Decision{}, err
+	}
+	if current != nil {
+		return Decision{}, fault.New(fault.Conflict, "%s %q exists already", d.r.Name, id)
+	}
+	record := members{}
+	for _, f := range d.r.Fields {
+		if record[f.Name], err = d.initial(f, id, owner); err != nil {
+			return Decision{}, err
+		}
+	}
+	raw := encode(d.r, record)
+	return Decision{ID: id, Kind: Created, Raw: raw, Answer: raw, Take: uniques(d.r, record, nil)}, nil
+}
+
+// maxID bounds an id in bytes: it becomes part of a subject of the bus.
+const maxID = 255
+
+// newID is the id of the new record: its owner where the schema says so,
+// otherwise the fresh one.
+func (d *draft) newID(fresh, owner string) (string, error) {
+	ownerIsID := d.r.Owner != nil && d.r.Owner.Name == "id"
+	switch {
+	case !ownerIsID && d.input["id"] != nil:
+		return "", fault.Input("input.id", "the id of a new %s is made by the service; leave it out", d.r.Name)
+	case !ownerIsID:
+		return fresh, nil
+	case owner == "":
+		return "", fault.Input("input.id", "%s.id is required", d.r.Name)
+	case len(owner) > maxID:
+		return "", fault.Input("input.id", "%s.id has %d bytes; at most %d are allowed", d.r.Name, len(owner), maxID)
+	}
+	return owner, nil
+}
+
+// newOwner says who will own the record: the caller, or whom an ADMIN or a
+// SERVICE names. Empty for a resource without owners.
+func (d *draft) newOwner() (string, error) {
+	f := d.r.Owner
+	if f == nil {
+		return "", nil
+	}
+	named := d.input[f.Name]
+	if isNull(named) {
+		return d.who.Subject, nil
+	}
+	value, err := check(f, named, "input."+f.Name)
+	if err != nil {
+		return "", err
+	}
+	owner := asString(value)
+	if owner != d.who.Subject && !d.who.Roles.Has(schema.Admin|schema.Service) {
+		return "", &fault.Error{Code: fault.Forbidden, Field: "input." + f.Name, Message: "not allowed to make a " + d.r.Name + " for somebody else"}
+	}
+	return owner, nil
+}
+
+// initial returns the value that a field has in a new record; nil for a field
+// that is not stored.
+func (d *draft) initial(f *schema.Field, id, owner string) (json.RawMessage, error) {
+	given, isGiven := d.input[f.Name]
+	switch {
+	case !f.Stored():
+		return nil, nil
+	case f.Name == "id":
+		return quoted(id), nil
+	case f == d.r.Owner && owner != "":
+		return quoted(owner), nil
+	case f.OnCreate || f.OnUpdate:
+		return quoted(d.now.Format(time.RFC3339Nano)), nil
+	case isGiven:
+		return d.given(f, given, schema.Create, owner)
+	case f.Default != nil:
+		return f.Default, nil
+	case f.Type.NonNull:
+		return nil, fault.Input("input."+f.Name, "%s.%s is required", d.r.Name, f.Name)
+	}
+	return null, nil
+}
+
+// given checks a value that the caller sent for a field. What a new record
+// cannot be without, whoever may create the record may give.
+func (d *draft) given(f *schema.Field, value json.RawMessage, a schema.Action, owner string) (json.RawMessage, error) {
+	needed := a == schema.Create && f.Type.NonNull && f.Default == nil
+	if rule := f.Auth[a]; rule != nil && !needed && !d.who.May(*rule, owner) {
+		return nil, &fault.Error{Code: fault.Forbidden, Field: "input." + f.Name, Message: "not allowed to set " + d.r.Name + "." + f.Name}
+	}
+	return check(f, value, "input."+f.Name)
+}
+
+func (d *draft) update(current []byte) (Decision, error) {
+	old, owner, err := d.current(current, schema.Update)
+	if err != nil {
+		return Decision{}, err
+	}
+	record := members{}
+	for _, f := range d.r.Fields {
+		if record[f.Name], err = d.changed(f, old[f.Name], owner); err != nil {
+			return Decision{}, err
+		}
+	}
+	raw := encode(d.r, record)
+	return Decision{
+		ID: asString(old["id"]), Kind: Updated, Raw: raw, Answer: raw,
+		Take: uniques(d.r, record, old), Release: uniques(d.r, old, record),
+	}, nil
+}
+
+// changed returns the value that a field has after an update.
+func (d *draft) changed(f *schema.Field, old json.RawMessage, owner string) (json.RawMessage, error) {
+	given, isGiven := d.input[f.Name]
+	switch {
+	case !f.Stored():
+		return nil, nil
+	case f.OnUpdate:
+		return quoted(d.now.Format(time.RFC3339Nano)), nil
+	case !isGiven || f.Name == "id":
+		return d.missing(f, old), nil
+	case f == d.r.Owner && asString(given) != owner && !d.who.Roles.Has(schema.Admin|schema.Service):
+		return nil, &fault.Error{Code: fault.Forbidden, Field: "input." + f.Name, Message: "not allowed to give a " + d.r.Name + " to somebody else"}
+	}
+	return d.given(f, given, schema.Update, owner)
+}
+
+// missing fills a field that the stored record lacks because the schema grew.
+func (d *draft) missing(f *schema.Field, old json.RawMessage) json.RawMessage {
+	switch {
+	case old != nil:
+		return old
+	case f.Default != nil:
+		return f.Default
+	}
+	return null
+}
+
+func (d *draft) delete(current []byte) (Decision, error) {
+	old, owner, err := d.current(current, schema.Delete)
+	if err != nil {
+		return Decision{}, err
+	}
+	stub := members{"id": old["id"]}
+	if d.r.Owner != nil {
+		stub[d.r.Owner.Name] = quoted(owner)
+	}
+	return Decision{
+		ID: asString(old["id"]), Kind: Deleted, Raw: encode(d.r, stub), Answer: current,
+		Release: uniques(d.r, old, nil),
+	}, nil
+}
+
+// current takes the stored record apart and asks whether the caller may act on it.
+func (d *draft) current(raw []byte, a schema.Action) (record members, owner string, err error) {
+	if raw == nil {
+		return nil, "", fault.New(fault.NotFound, "there is no %s %q", d.r.Name, asString(d.input["id"]))
+	}
+	if err := json.Unmarshal(raw, &record); err != nil {
+		return nil, "", fault.Wrap(err, fault.Internal, "the stored record cannot be read")
+	}
+	owner = Owner(d.r, raw)
+	if !d.who.May(d.r.Auth[a], owner) {
+		return nil, "", forbidden(d.r, a)
+	}
+	return record, owner, nil
+}

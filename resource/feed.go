@@ -1,0 +1,244 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"tidings/bus"
+	"tidings/fault"
+	"tidings/schema"
+	"tidings/view"
+)
+
+// ErrBehind says that the ring of recent events does not reach back that far.
+// The events are still in the log: use Replay, then try again.
+var ErrBehind = errors.New("older than the recent events")
+
+// Watcher is told of changes. Offer is called in the order of the log, on the
+// feed's one goroutine, after the view shows the change. It must not wait for
+// a client: whatever it waits for, the whole process waits for.
+type Watcher interface{ Offer(Event) }
+
+// FeedOptions tunes a feed. The zero value is good.
+type FeedOptions struct {
+	// Ring is how many recent events are kept for those who come back soon.
+	// Zero means 8,192.
+	Ring int
+	// Logger; nil means silent.
+	Logger *slog.Logger
+}
+
+// Feed is a process's one reader of the log: every change is applied to the
+// view, then offered to the watchers.
+type Feed struct {
+	bus   *bus.Bus
+	model *schema.Model
+	view  *view.View
+	log   *slog.Logger
+
+	mu       sync.Mutex
+	now      uint64        // the view shows the log up to here
+	moved    chan struct{} // closed when now moves; nil when nobody waits
+	ring     []Event       // the newest events, oldest first from head
+	head     int           // where the oldest event stands once the ring is full
+	floor    uint64        // the ring holds every event after floor
+	watchers map[Watcher]struct{}
+	ready    chan struct{} // closed when the view first caught up
+}
+
+// FromNow is the position for watchers that want no past events.
+const FromNow = ^uint64(0)
+
+// NewFeed returns a feed that will fill v. Run makes it go.
+func NewFeed(b *bus.Bus, m *schema.Model, v *view.View, o FeedOptions) *Feed {
+	f := &Feed{
+		bus: b, model: m, view: v, log: o.Logger,
+		now: v.Position(), floor: v.Position(),
+		watchers: map[Watcher]struct{}{},
+		ready:    make(chan struct{}),
+	}
+	if o.Ring == 0 {
+		o.Ring = 8192
+	}
+	if f.log == nil {
+		f.log = slog.New(slog.DiscardHandler)
+	}
+	f.ring = make([]Event, 0, o.Ring)
+	return f
+}
+
+// maxApply is how many messages go into one transaction of the view: enough
+// that catching up is bound by the disk's throughput and not by its latency.
+const maxApply = 2000
+
+// Run reads the log until ctx ends. It returns nil then, and otherwise the
+// error that stopped it; the process cannot serve without it.
+func (f *Feed) Run(ctx context.Context) error {
+	_, last, err := f.bus.State(ctx)
+	if err != nil {
+		return fmt.Errorf("read the log's state: %w", err)
+	}
+	f.caughtUp(last)
+	messages := make(chan bus.Message, 2*maxApply)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return f.apply(ctx, messages, last) })
+	g.Go(func() error {
+		return f.bus.Follow(ctx, f.Now().Seq, func(m bus.Message) error {
+			select {
+			case messages <- m:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+	})
+	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("feed: %w", err)
+	}
+	return nil
+}
+
+// apply moves what waits in the channel into the view, as one transaction, and
+// then to the watchers.
+func (f *Feed) apply(ctx context.Context, messages <-chan bus.Message, target uint64) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case m := <-messages:
+			if err := f.applyBatch(ctx, m, messages); err != nil {
+				return err
+			}
+			f.caughtUp(target)
+		}
+	}
+}
+
+func (f *Feed) applyBatch(ctx context.Context, m bus.Message, more <-chan bus.Message) error {
+	var events []Event
+	var changes []view.Change
+	for n := 1; ; n++ {
+		if e, ok := f.event(m); ok {
+			events = append(events, e)
+			changes = append(changes, e.change())
+		}
+		if n == maxApply || len(more) == 0 {
+			break
+		}
+		m = <-more
+	}
+	if err := f.view.Apply(ctx, m.Seq, changes); err != nil {
+		return fmt.Errorf("apply to the view: %w", err)
+	}
+	for w := range f.record(events, m.Seq) {
+		for _, e := range events {
+			w.Offer(e)
+		}
+	}
+	return nil
+}
+
+// event reads a message of the log. What is no change of a resource of this
+// schema (a reservation, a type that the schema no longer has) is none.
+func (f *Feed) event(m bus.Message) (Event, bool) {
+	typ, id, ok := f.bus.Subjects().ParseRecord(m.Subject)
+	if !ok || f.model.Resource(typ) == nil {
+		return Event{}, false
+	}
+	e := Event{Seq: m.Seq, Kind: Kind(m.Header.Get(headerKind)), Type: typ, ID: id, Raw: m.Data, Time: m.Time}
+	if !e.valid() {
+		f.log.LogAttrs(context.Background(), slog.LevelError, "a message of the log is no record; it is left out",
+			slog.String("subject", m.Subject), slog.Uint64("seq", m.Seq))
+		return Event{}, false
+	}
+	return e, true
+}
+
+func (e Event) valid() bool {
+	return (e.Kind == Created || e.Kind == Updated || e.Kind == Deleted) && stringMember(e.Raw, "id") == e.ID
+}
+
+func (e Event) change() view.Change {
+	if e.Kind == Deleted {
+		return view.Change{Seq: e.Seq, Type: e.Type, ID: e.ID}
+	}
+	return view.Change{Seq: e.Seq, Type: e.Type, ID: e.ID, Raw: e.Raw}
+}
+
+// record puts the events into the ring, moves the position and wakes those who
+// wait for it. It returns the watchers of that moment: one who joins later has
+// found these events in the ring.
+func (f *Feed) record(events []Event, upto uint64) map[Watcher]struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, e := range events {
+		if len(f.ring) < cap(f.ring) {
+			f.ring = append(f.ring, e)
+			continue
+		}
+		f.floor = f.ring[f.head].Seq
+		f.ring[f.head] = e
+		f.head = (f.head + 1) % len(f.ring)
+	}
+	f.now = upto
+	if f.moved != nil {
+		close(f.moved)
+		f.moved = nil
+	}
+	if len(events) == 0 {
+		return nil
+	}
+	return maps.Clone(f.watchers)
+}
+
+// caughtUp opens Ready once the view shows the log up to target.
+func (f *Feed) caughtUp(target uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.now < target {
+		return
+	}
+	select {
+	case <-f.ready:
+	default:
+		close(f.ready)
+	}
+}
+
+// Ready is closed once the view has shown everything that was in the log when
+// Run began.
+func (f *Feed) Ready() <-chan struct{} { return f.ready }
+
+// Now returns the position that the view shows.
+func (f *Feed) Now() Position {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return Position{Log: f.bus.LogID(), Seq: f.now}
+}
+
+// waitFor returns nil when the view shows seq.
+func (f *Feed) waitFor(ctx context.Context, seq uint64) error {
+	for {
+		f.mu.Lock()
+		if f.now >= seq {
+			f.mu.Unlock()
+			return nil
+		}
+		if f.moved == nil {
+			f.moved = make(chan struct{})
+		}
+		moved := f.moved
+		f.mu.Unlock()
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return fault.Of(ctx.Err())
+		}
+	}
+}

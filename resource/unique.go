@@ -1,0 +1,67 @@
+package resource
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"tidings/bus"
+	"tidings/fault"
+)
+
+// A unique value is held by a message on a subject of its own, appended in one
+// atomic batch with the record that holds it. Both carry the sequence that
+// they expect, so of two writers who want one value only one batch is stored.
+
+// holder is the body of a reservation; an empty ID means that the value is free.
+type holder struct {
+	ID string `json:"id,omitempty"`
+}
+
+// reservations returns the messages that take and release the decision's
+// unique values. The fault is Conflict when another record holds one.
+func (w *Worker) reservations(ctx context.Context, typ string, d Decision) ([]bus.Entry, error) {
+	var entries []bus.Entry
+	for _, u := range d.Take {
+		e, held, err := w.reservation(ctx, typ, u)
+		if err != nil {
+			return nil, err
+		}
+		if held != "" && held != d.ID {
+			return nil, &fault.Error{Code: fault.Conflict, Field: "input." + u.Field, Message: "another " + typ + " has this " + u.Field}
+		}
+		e.Data, _ = json.Marshal(holder{ID: d.ID}) // a string always encodes
+		entries = append(entries, e)
+	}
+	for _, u := range d.Release {
+		e, held, err := w.reservation(ctx, typ, u)
+		if err != nil {
+			return nil, err
+		}
+		if held != d.ID {
+			continue // never taken: the field became unique after the record was written
+		}
+		e.Data = []byte("{}")
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// reservation reads who holds a value and returns the message that would
+// change it.
+func (w *Worker) reservation(ctx context.Context, typ string, u Unique) (bus.Entry, string, error) {
+	e := bus.Entry{Subject: w.bus.Subjects().Unique(typ, u.Field, u.Hash)}
+	last, err := w.bus.Last(ctx, e.Subject)
+	if err != nil {
+		return bus.Entry{}, "", fmt.Errorf("read %s: %w", e.Subject, err)
+	}
+	if last == nil {
+		return e, "", nil
+	}
+	e.After = last.Seq
+	var h holder
+	if err := json.Unmarshal(last.Data, &h); err != nil {
+		return bus.Entry{}, "", fmt.Errorf("read %s: %w", e.Subject, err)
+	}
+	return e, h.ID, nil
+}
