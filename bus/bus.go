@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -75,7 +76,9 @@ type Bus struct {
 	breakers breakers
 	batches  chan struct{} // holds a token for each atomic batch under way
 
-	close sync.Once
+	// replicated: a direct get may be answered by one who is behind.
+	replicated atomic.Bool
+	close      sync.Once
 	// intercept is a test's hand in the live path: it sees each live message
 	// before the follower and returns what the follower gets instead. Nil in use.
 	intercept func(*nats.Msg) []*nats.Msg
@@ -119,6 +122,7 @@ func (b *Bus) open(ctx context.Context) error {
 		return err
 	}
 	b.logID = logID(created)
+	b.replicated.Store(b.opts.Replicas > 1)
 	return nil
 }
 
@@ -157,9 +161,9 @@ func (b *Bus) Close(ctx context.Context) (err error) {
 	b.close.Do(func() {
 		ctx, cancel := context.WithTimeout(ctx, b.opts.CallTimeout)
 		defer cancel()
-		if b.nc.IsConnected() {
-			err = b.nc.FlushWithContext(ctx)
-		}
+		// What the lost connection did not send is lost already.
+		_ = b.nc.FlushWithContext(ctx)
+		err = ctx.Err()
 		b.shutdown()
 	})
 	if err != nil {

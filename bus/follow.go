@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -55,11 +56,11 @@ type follower struct {
 
 func (f *follower) run(ctx context.Context) (err error) {
 	nc := f.bus.nc
-	live, stop, err := f.bus.subscribe(ctx)
+	live, err := f.bus.subscribe(ctx)
 	if err != nil {
 		return err
 	}
-	defer stop()
+	defer live.stop()
 	if f.reader, err = f.bus.newReader(); err != nil {
 		return err
 	}
@@ -74,8 +75,10 @@ func (f *follower) run(ctx context.Context) (err error) {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case raw := <-live:
-			err = f.live(ctx, raw)
+		case raw := <-live.msgs:
+			if err = f.live(ctx, raw); err == nil && live.lost() {
+				err = f.check(ctx)
+			}
 		case <-tick.C:
 			err = f.check(ctx)
 		case <-status:
@@ -88,37 +91,74 @@ func (f *follower) run(ctx context.Context) (err error) {
 	return err
 }
 
-// subscribe opens the live path. The subscription's own queue is the bounded
-// buffer: what does not fit there is dropped by the client library, which is a
-// gap like any other.
-func (b *Bus) subscribe(ctx context.Context) (live <-chan *nats.Msg, stop func(), err error) {
-	ch, done := make(chan *nats.Msg, 64), make(chan struct{})
-	sub, err := b.nc.Subscribe(b.subjects.Live(), func(m *nats.Msg) {
-		msgs := []*nats.Msg{m}
-		if b.intercept != nil {
-			msgs = b.intercept(m)
+// liveSub is the live path. The subscription's own queue is the bounded buffer:
+// what does not fit there is dropped by the client library, which is a gap
+// like any other.
+type liveSub struct {
+	msgs    chan *nats.Msg
+	sub     *nats.Subscription
+	dropped int // as far as it was acted upon
+	done    chan struct{}
+	gone    chan struct{} // closed when the subscription's goroutine has ended
+}
+
+func (b *Bus) subscribe(ctx context.Context) (*liveSub, error) {
+	l := &liveSub{msgs: make(chan *nats.Msg, 64), done: make(chan struct{}), gone: make(chan struct{})}
+	var err error
+	l.sub, err = b.nc.Subscribe(b.subjects.Live(), func(m *nats.Msg) {
+		if b.intercept == nil {
+			l.push(m)
+			return
 		}
-		for _, m := range msgs {
-			select {
-			case ch <- m:
-			case <-done:
-			}
+		for _, m := range b.intercept(m) {
+			l.push(m)
 		}
 	})
 	if err != nil {
-		return nil, nil, unavailable(err)
+		return nil, unavailable(err)
 	}
-	stop = func() { close(done); _ = sub.Unsubscribe() }
-	if err := sub.SetPendingLimits(liveMessages, liveBytes); err != nil {
-		stop()
-		return nil, nil, err
+	end := sync.OnceFunc(func() { close(l.gone) })
+	l.sub.SetClosedHandler(func(string) { end() })
+	if !l.sub.IsValid() { // the connection was closed meanwhile
+		end()
+	}
+	if err := l.sub.SetPendingLimits(liveMessages, liveBytes); err != nil {
+		l.stop()
+		return nil, unavailable(err)
 	}
 	// Not knowing whether the server has the subscription is harmless: the
 	// checks find what was missed.
 	ctx, cancel := context.WithTimeout(ctx, silence)
 	defer cancel()
 	_ = b.nc.FlushWithContext(ctx)
-	return ch, stop, nil
+	return l, nil
+}
+
+func (l *liveSub) push(m *nats.Msg) {
+	select {
+	case l.msgs <- m:
+	case <-l.done:
+	}
+}
+
+// lost reports, once the buffer was handed over, whether it had run over: then
+// the stream must be asked, since perhaps no further message shows the gap.
+func (l *liveSub) lost() bool {
+	if len(l.msgs) > 0 {
+		return false
+	}
+	n, err := l.sub.Dropped()
+	if err != nil || n == l.dropped {
+		return false
+	}
+	l.dropped = n
+	return true
+}
+
+func (l *liveSub) stop() {
+	close(l.done)
+	_ = l.sub.Unsubscribe() // fails only when the connection is closed
+	<-l.gone
 }
 
 // live takes one live message: hands it over when it is the next, drops it when

@@ -30,7 +30,7 @@ func (b *Bus) Last(ctx context.Context, subject string) (*Message, error) {
 }
 
 func (b *Bus) last(ctx context.Context, subject string) (*Message, error) {
-	if b.opts.Replicas > 1 {
+	if b.replicated.Load() {
 		return b.leaderGet(ctx, getRequest{LastFor: subject})
 	}
 	stream := b.subjects.Stream()
@@ -139,7 +139,7 @@ func (r *reader) next(ctx context.Context, filter string, pos, upto uint64, fn f
 		return false, err
 	case reached >= upto:
 		return true, nil
-	case !more && r.bus.opts.Replicas == 1: // the only server knows
+	case !more && !r.bus.replicated.Load(): // the only server knows
 		return true, nil
 	case reached > pos:
 		return false, nil

@@ -141,7 +141,10 @@ func (b *Bus) state(ctx context.Context) (logState, error) {
 	var info struct {
 		Error   *apiError `json:"error"`
 		Created time.Time `json:"created"`
-		State   struct {
+		Config  struct {
+			Replicas int `json:"num_replicas"`
+		} `json:"config"`
+		State struct {
 			First uint64 `json:"first_seq"`
 			Last  uint64 `json:"last_seq"`
 		} `json:"state"`
@@ -152,6 +155,8 @@ func (b *Bus) state(ctx context.Context) (logState, error) {
 	if info.Error != nil {
 		return logState{}, info.Error
 	}
+	// An operator may add replicas while we run.
+	b.replicated.Store(info.Config.Replicas > 1)
 	return logState{id: logID(info.Created), first: info.State.First, last: info.State.Last}, nil
 }
 

@@ -1,0 +1,24 @@
+package bus
+
+import "github.com/nats-io/nats.go"
+
+// Intercept puts a hand into the live path of the followers that start after
+// it: fn sees each live message and returns what they get instead.
+func Intercept(b *Bus, fn func(*nats.Msg) []*nats.Msg) { b.intercept = fn }
+
+// Conn is the bus's own connection, for tests that speak to the server directly.
+func Conn(b *Bus) *nats.Conn { return b.nc }
+
+// Stored reads the headers of a stored message.
+func Stored(stream string, h nats.Header, data []byte) (Message, error) {
+	return stored(stream, h, data)
+}
+
+// Redact and Hide take credentials out of URLs and texts.
+var (
+	Redact = redact
+	Hide   = hide
+)
+
+// LiveMessages is how many messages wait for a follower at most.
+const LiveMessages = liveMessages
