@@ -1,0 +1,59 @@
+# make run and make test need Go, git and make. The targets below the line
+# install what else they need from Debian's and npm's packages.
+
+SHELL := /bin/bash
+export GORACE := atexit_sleep_ms=0
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+
+.PHONY: run build test help ci format vet staticcheck generated race conformance clients bench fuzz
+
+run: build ## start everything in one process on :8080, with the example schema
+	bin/api --dev --schema examples/social --data $(or $(DATA),data)
+
+build: ## build bin/api and bin/worker
+	@mkdir -p bin
+	CGO_ENABLED=0 go build -o bin/ ./cmd/api ./cmd/worker
+
+test: ## all tests that need nothing but Go
+	go test ./...
+
+help: ## print this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+ci: format vet staticcheck generated race conformance ## what every change must pass
+
+format: ## fail on files that gofmt would change
+	@out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "gofmt these:"; echo "$$out"; exit 1; }
+
+vet:
+	go vet ./...
+	go vet -tags conformance ./conformance/...
+
+staticcheck:
+	go run $(STATICCHECK) ./...
+
+generated: build ## fail when the printed contract is not the one in the tree
+	bin/api schema print --schema examples/social | diff -u examples/social/contract.graphql -
+
+race: ## all tests with the race detector
+	go test -race ./...
+
+# ---- foreign clients
+
+clients: ## install the foreign clients that conformance needs
+	@command -v node >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends nodejs npm)
+	@/usr/bin/python3 -c 'import zeep' 2>/dev/null && php -m 2>/dev/null | grep -qx soap || \
+	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-zeep php-cli php-soap)
+	@for p in conformance/*/package.json; do (cd $$(dirname $$p) && npm ci --silent --no-audit --no-fund); done
+
+conformance: clients build ## the walks against foreign clients: graphql-js, zeep, PHP, several processes
+	go test -tags conformance -count=1 -timeout 15m ./conformance/...
+
+bench: ## ratios against the baselines, in one run
+	bench/run.sh
+
+FUZZTIME ?= 1m
+fuzz: ## run every fuzz target for FUZZTIME
+	@for pkg in $$(go list ./...); do \
+	  for f in $$(go test -list '^Fuzz' $$pkg | grep ^Fuzz); do \
+	    echo "$$pkg $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; done; done

@@ -1,0 +1,62 @@
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Admin serves /livez, /startupz and /readyz on l until ctx ends. Live is
+// always 200: a process that answers is alive, and a restart cures nothing that
+// the bus suffers from. Ready and started are 200 when ready returns nil,
+// otherwise 503 with the reason. The port is for operators; it must not be
+// reachable from outside.
+func Admin(ctx context.Context, l net.Listener, ready func() error) error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	check := func(w http.ResponseWriter, _ *http.Request) {
+		if err := ready(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	}
+	mux.HandleFunc("GET /readyz", check)
+	mux.HandleFunc("GET /startupz", check)
+	return ServeHTTP(ctx, l, mux, func(context.Context) {})
+}
+
+// ServeHTTP serves h on l until ctx ends; then it calls drain, and after it
+// closes what is left. drain gets a context that does not end with ctx.
+func ServeHTTP(ctx context.Context, l net.Listener, h http.Handler, drain func(context.Context)) error {
+	srv := &http.Server{
+		Handler: h,
+		// Against clients that send a byte now and then. Streams lift the read
+		// deadline for themselves; writes have deadlines of their own.
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       60 * time.Second,
+		IdleTimeout:       120 * time.Second,
+		MaxHeaderBytes:    64 << 10,
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(l) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	after := context.WithoutCancel(ctx)
+	drain(after)
+	closing, cancel := context.WithTimeout(after, 10*time.Second)
+	defer cancel()
+	if err := srv.Shutdown(closing); err != nil {
+		_ = srv.Close() // what did not finish in time is cut
+	}
+	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

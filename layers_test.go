@@ -1,0 +1,188 @@
+package tidings_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The house: each room with its floor. A room imports rooms of lower floors
+// only, and no room of its own floor. New code that fits no room's sentence
+// needs a new row here first, and a reason in docs/adr.
+var floors = map[string]int{
+	"fault":             1, // failures have a closed set of codes and a message that is safe to show
+	"schema":            1, // compiles annotated SDL into one immutable model; prints contracts
+	"internal/proc":     1, // what both mains share: logger, signals, admin port, running parts side by side
+	"auth":              2, // turns a token or a password into a Principal
+	"bus":               2, // moves bytes over NATS: Call/Serve, Append/Follow; builds every subject
+	"view":              2, // what the log says now, in SQL, indexed for reading
+	"resource":          3, // what a command does, what a read finds, what a watcher is told
+	"graphql":           4, // plans an operation once, runs it, runs equal subscriptions once for all
+	"realtime":          5, // holds connections: protocols, queues, resume, drain
+	"soap":              5, // the same operations in XML, at both ends of the bus
+	"cmd/internal/boot": 6, // reads the configuration and builds the rooms that both mains share
+	"cmd/api":           7, // the edge, and alone the whole service
+	"cmd/worker":        7, // the writer
+}
+
+// One floor holds fault and schema, which auth, bus and view stand on; what
+// each room may import beyond "lower floors" is not listed: the floors say it.
+
+// testRooms serve tests only: product code must not import them.
+var testRooms = []string{"bus/bustest", "resource/resourcetest"}
+
+// outside holds no product code; each folder may import any room, and no room
+// imports it.
+var outside = []string{"conformance", "bench", "examples"}
+
+// doors: who may import a library. Replacing it means reading these rooms.
+var doors = map[string][]string{
+	"github.com/vektah/gqlparser/v2":     {"schema", "graphql"},
+	"github.com/99designs/gqlgen":        {"graphql"},
+	"github.com/hashicorp/golang-lru/v2": {"graphql"},
+	"github.com/nats-io/nats.go":         {"bus"},
+	"github.com/nats-io/nats-server/v2":  {"bus"},
+	"github.com/synadia-io/orbit.go":     {"bus"},
+	"github.com/sony/gobreaker/v2":       {"bus"},
+	"github.com/golang-jwt/jwt/v5":       {"auth"},
+	"golang.org/x/crypto":                {"auth"},
+	"database/sql":                       {"view"},
+	"modernc.org/sqlite":                 {"view"},
+	"github.com/google/uuid":             {"resource"},
+	"golang.org/x/sync":                  {"resource"},
+	"github.com/gorilla/websocket":       {"realtime"},
+	"github.com/r3labs/sse/v2":           {"realtime"},
+	"encoding/xml":                       {"soap"},
+	"github.com/caarlos0/env/v11":        {"cmd/internal/boot"},
+	"log":                                {},
+	"math/rand":                          {},
+}
+
+const module = "tidings"
+
+// source is one Go file of the tree.
+type source struct {
+	room, file string
+	test       bool
+	doc        bool
+	imports    []string
+}
+
+func TestTheHouseStands(t *testing.T) {
+	t.Parallel()
+	documented := map[string]bool{}
+	for _, s := range sources(t) {
+		documented[s.room] = documented[s.room] || s.doc
+		if s.room == "." || under(outside, s.room) {
+			continue
+		}
+		if slices.Contains(testRooms, s.room) || s.test {
+			continue
+		}
+		floor, known := floors[s.room]
+		if !known {
+			t.Errorf("%s: the room %q is not in the table; argue for it there first", s.file, s.room)
+			continue
+		}
+		for _, imp := range s.imports {
+			checkImport(t, s, floor, imp)
+		}
+	}
+	for room := range floors {
+		if !documented[room] {
+			t.Errorf("the room %q has no package comment, or does not exist", room)
+		}
+	}
+}
+
+func checkImport(t *testing.T, s source, floor int, imp string) {
+	t.Helper()
+	if room, ours := strings.CutPrefix(imp, module+"/"); ours {
+		switch to, known := floors[room]; {
+		case !known:
+			t.Errorf("%s imports %s, which is no room", s.file, imp)
+		case to >= floor:
+			t.Errorf("%s: floor %d imports %s on floor %d; imports go down", s.file, floor, imp, to)
+		}
+		return
+	}
+	for library, rooms := range doors {
+		if (imp == library || strings.HasPrefix(imp, library+"/") && library != "log") && !slices.Contains(rooms, s.room) {
+			t.Errorf("%s imports %s, whose door is %v", s.file, imp, rooms)
+		}
+	}
+	if strings.Contains(strings.Split(imp, "/")[0], ".") && !slices.ContainsFunc(keys(doors), func(l string) bool {
+		return imp == l || strings.HasPrefix(imp, l+"/")
+	}) {
+		t.Errorf("%s imports %s, a library without a door; add it to the table with its reason in docs/ARCHITECTURE.md", s.file, imp)
+	}
+}
+
+// sources reads every Go file of this module.
+func sources(t *testing.T) []source {
+	t.Helper()
+	var list []source
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return skip(p, d)
+		}
+		if path.Ext(p) != ".go" {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.ImportsOnly|parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		s := source{room: filepath.ToSlash(filepath.Dir(p)), file: p, test: strings.HasSuffix(p, "_test.go"), doc: f.Doc != nil}
+		for _, imp := range f.Imports {
+			name, err := strconv.Unquote(imp.Path.Value)
+			if err != nil {
+				return err
+			}
+			s.imports = append(s.imports, name)
+		}
+		list = append(list, s)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// skip leaves out what is no part of this module.
+func skip(p string, d fs.DirEntry) error {
+	name := d.Name()
+	if p == "." {
+		return nil
+	}
+	if strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules" || name == "data" {
+		return filepath.SkipDir
+	}
+	if _, err := os.Stat(filepath.Join(p, "go.mod")); err == nil {
+		return filepath.SkipDir
+	}
+	return nil
+}
+
+func under(folders []string, room string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool { return room == f || strings.HasPrefix(room, f+"/") })
+}
+
+func keys(m map[string][]string) []string {
+	var list []string
+	for k := range m {
+		list = append(list, k)
+	}
+	return list
+}
