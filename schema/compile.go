@@ -10,7 +10,7 @@ import (
 // compile builds the resources. Stored fields come first, since relations name
 // fields of other resources.
 func (c *compiler) compile() *Model {
-	model := &Model{resources: map[string]*Resource{}, roots: map[string]*Root{}}
+	model := &Model{resources: map[string]*Resource{}, roots: map[string]*Root{}, functions: map[string]*Rule{}}
 	for _, def := range c.resourceTypes() {
 		resource := c.resource(def)
 		model.Resources = append(model.Resources, resource)
@@ -24,7 +24,21 @@ func (c *compiler) compile() *Model {
 	for _, def := range c.resourceTypes() {
 		c.checkOwnerRules(def, model.resources[def.Name])
 	}
+	for _, root := range rootNames() {
+		if def := c.types[root]; def != nil {
+			c.functions(model, def)
+		}
+	}
 	return model
+}
+
+// functions keeps the rules of the root fields that were written by hand.
+func (c *compiler) functions(m *Model, root *ast.Definition) {
+	for _, field := range root.Fields {
+		if rules := c.rules(field.Directives); rules[Read] != nil {
+			m.functions[root.Name+"."+field.Name] = rules[Read]
+		}
+	}
 }
 
 // resource compiles a type and its stored fields.
@@ -45,7 +59,7 @@ func (c *compiler) resource(def *ast.Definition) *Resource {
 		field := c.field(fieldDef)
 		r.Fields = append(r.Fields, field)
 		r.fields[field.Name] = field
-		if fieldDef.Directives.ForName("owner") != nil {
+		if field.Kind != KindObject && fieldDef.Directives.ForName("owner") != nil {
 			c.owner(r, field, fieldDef)
 		}
 	}
@@ -54,10 +68,7 @@ func (c *compiler) resource(def *ast.Definition) *Resource {
 		c.at(def.Position, "remove `implements`; interfaces can be declared on plain types only",
 			"the resource %s implements %s, which is not supported yet", def.Name, def.Interfaces[0])
 	}
-	if first := def.Name[0]; first < 'A' || first > 'Z' {
-		c.at(def.Position, "begin the type's name with a capital letter, such as User",
-			"%s cannot name a resource", def.Name)
-	}
+	c.checkResourceName(def, r)
 	return r
 }
 
@@ -75,6 +86,17 @@ func (c *compiler) plural(def *ast.Definition, singular string) string {
 		c.at(pos, `name another one by @resource(plural: "…")`, "the plural of %s equals its singular %s", def.Name, singular)
 	}
 	return plural
+}
+
+// checkResourceName keeps the names on the bus and in change types apart.
+func (c *compiler) checkResourceName(def *ast.Definition, r *Resource) {
+	if first := def.Name[0]; first < 'A' || first > 'Z' {
+		c.at(def.Position, "begin the type's name with a capital letter, such as User", "%s cannot name a resource", def.Name)
+	}
+	switch r.Singular {
+	case "kind", "id", "at", "cursor":
+		c.at(def.Position, "rename the type", "%s cannot name a resource: every change has a field %s already", def.Name, r.Singular)
+	}
 }
 
 func (c *compiler) checkID(def *ast.Definition, r *Resource) {

@@ -78,7 +78,7 @@ func (c *compiler) resourceTypes() []*ast.Definition {
 	return defs
 }
 
-// isRoot reports whether the name is that of a root operation type.
-func isRoot(name string) bool {
-	return slices.Contains([]string{"Query", "Mutation", "Subscription"}, name)
-}
+// rootNames are the names of the root operation types.
+func rootNames() []string { return []string{"Query", "Mutation", "Subscription"} }
+
+func isRoot(name string) bool { return slices.Contains(rootNames(), name) }

@@ -190,6 +190,9 @@ func (e *expansion) addRoots(generated *ast.Definition, r *Resource) {
 		case shape(declared) != shape(field):
 			e.at(declared.Position, "declare it as `"+shape(field)+"`, or under another name",
 				"%s.%s is generated for the resource %s in another shape", generated.Name, field.Name, r.Name)
+		case declared.Directives.ForName("auth") != nil:
+			e.at(declared.Directives.ForName("auth").Position, "put the rule on "+r.Name,
+				"%s.%s is generated: the rules of %s hold for it", generated.Name, field.Name, r.Name)
 		}
 	}
 }
@@ -205,7 +208,7 @@ func shape(field *ast.FieldDefinition) string {
 }
 
 func (e *expansion) sortRoots() {
-	for _, name := range []string{"Query", "Mutation", "Subscription"} {
+	for _, name := range rootNames() {
 		if root := e.types[name]; root != nil {
 			slices.SortFunc(root.Fields, func(a, b *ast.FieldDefinition) int { return strings.Compare(a.Name, b.Name) })
 		}

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/lexer"
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
@@ -22,6 +23,7 @@ const (
 	maxFiles      = 1000
 	maxTotalBytes = 4 << 20
 	maxTokens     = 500_000 // a file
+	maxNesting    = 32      // brackets within brackets; the parser is recursive
 )
 
 // contractFile is where a directory keeps its own expanded contract.
@@ -119,6 +121,9 @@ func readFile(dir fs.FS, name string, limit int) (string, error) {
 func parseSources(sources []*ast.Source, r *reporter) *ast.SchemaDocument {
 	merged := &ast.SchemaDocument{}
 	for _, source := range sources {
+		if !checkNesting(source, r) {
+			continue
+		}
 		doc, err := parser.ParseSchemaWithLimit(source, maxTokens)
 		if err != nil {
 			r.foreign(err, "correct the GraphQL syntax here")
@@ -127,4 +132,30 @@ func parseSources(sources []*ast.Source, r *reporter) *ast.SchemaDocument {
 		merged.Merge(doc)
 	}
 	return merged
+}
+
+// checkNesting reports a file whose brackets are nested too deeply to parse, or
+// that holds what is no token: the parser would only say that it is invalid.
+func checkNesting(source *ast.Source, r *reporter) bool {
+	tokens := lexer.New(source)
+	for depth := 0; ; {
+		token, err := tokens.ReadToken()
+		if err != nil {
+			r.foreign(err, "correct the GraphQL syntax here")
+			return false
+		}
+		if token.Kind == lexer.EOF {
+			return true
+		}
+		switch token.Kind {
+		case lexer.BraceL, lexer.BracketL, lexer.ParenL:
+			depth++
+		case lexer.BraceR, lexer.BracketR, lexer.ParenR:
+			depth--
+		}
+		if depth > maxNesting {
+			r.at(&token.Pos, "flatten the literal or the type", "brackets are nested more than %d levels deep", maxNesting)
+			return false
+		}
+	}
 }

@@ -25,6 +25,7 @@ type Model struct {
 
 	resources map[string]*Resource
 	roots     map[string]*Root
+	functions map[string]*Rule
 }
 
 // Type is a type as SDL writes it: named or a list, with or without `!`.
@@ -37,6 +38,11 @@ func (m *Model) Resource(name string) *Resource { return m.resources[name] }
 // "createUser"). It is nil for a field that the adopter wrote by hand without a
 // binding: such a field needs a Go function (graphql.Options.Functions).
 func (m *Model) Root(typ, field string) *Root { return m.roots[typ+"."+field] }
+
+// FunctionRule returns the @auth of a root field that the adopter wrote by
+// hand: the roles of which a caller needs one. It is nil when the field has
+// none: then anybody may call it.
+func (m *Model) FunctionRule(typ, field string) *Rule { return m.functions[typ+"."+field] }
 
 // RootKind is what a generated root field does.
 type RootKind int
