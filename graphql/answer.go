@@ -1,0 +1,141 @@
+package graphql
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strconv"
+
+	"tidings/fault"
+	"tidings/resource"
+	"tidings/schema"
+	"tidings/view"
+)
+
+// answer is the value of a root field: a link to objects, or the JSON of a leaf.
+type answer struct {
+	link
+	raw []byte
+}
+
+func refused(err error) answer { return answer{link: link{err: err}} }
+
+func single(b *batch) answer { return answer{link: link{next: b}} }
+
+// answer finds the value of a root field.
+func (r *run) answer(ctx context.Context, f *root) answer {
+	if err := ctx.Err(); err != nil {
+		return refused(err)
+	}
+	args, bad := r.engine.inputs.arguments(f.args, r.vars)
+	if bad != nil {
+		return refused(fault.Input(bad.path, "%s", bad.text))
+	}
+	switch {
+	case f.meta:
+		return r.introspect(f, args)
+	case f.function != nil:
+		return r.call(ctx, f, args)
+	}
+	switch f.generated.Kind {
+	case schema.RootGet:
+		id, _ := args["id"].(string)
+		b, err := r.get(ctx, f.target, []string{id})
+		if err != nil {
+			return refused(err)
+		}
+		return single(b)
+	case schema.RootList:
+		return r.list(ctx, f, args)
+	case schema.RootCreate:
+		return r.submit(ctx, f, resource.Create, args)
+	case schema.RootUpdate:
+		return r.submit(ctx, f, resource.Update, args)
+	case schema.RootDelete:
+		return r.submit(ctx, f, resource.Delete, args)
+	}
+	return refused(fmt.Errorf("no answer for the root field %s", f.generated.Name))
+}
+
+// list reads a page, its count, or both, whichever is selected.
+func (r *run) list(ctx context.Context, f *root, args map[string]any) answer {
+	q, err := newQuery(f.generated.Resource, args)
+	if err != nil {
+		return refused(err)
+	}
+	b := &batch{object: f.target, page: &view.Page{}}
+	if f.target.listed {
+		page, err := r.engine.data.List(ctx, r.who, q)
+		if err != nil {
+			return refused(err)
+		}
+		b.page = &page
+	}
+	row := []byte(`{}`)
+	if f.target.counted {
+		n, err := r.engine.data.Count(ctx, r.who, q.Type, q.Filter)
+		if err != nil {
+			return refused(err)
+		}
+		row = append(strconv.AppendInt([]byte(`{"totalCount":`), int64(n), 10), '}')
+	}
+	b.rows = [][]byte{row}
+	return single(b)
+}
+
+// submit sends a command. The fields of the answer come from the record that
+// the worker returned; before relations are read, the view must show it.
+func (r *run) submit(ctx context.Context, f *root, verb resource.Verb, args map[string]any) answer {
+	cmd := resource.Command{
+		Type:  f.generated.Resource.Name,
+		Verb:  verb,
+		Input: json.RawMessage(appendValue(nil, args["input"])),
+		Who:   r.who,
+	}
+	record, err := r.engine.data.Submit(ctx, cmd)
+	if err != nil {
+		return refused(err)
+	}
+	if f.target.links > 0 {
+		if err := r.engine.data.WaitFor(ctx, record.Seq); err != nil {
+			return refused(fmt.Errorf("the change was made, but its relations cannot be read yet: %w", err))
+		}
+	}
+	return single(r.authorized(f.target, record.Raw))
+}
+
+// call runs an adopter's function.
+func (r *run) call(ctx context.Context, f *root, args map[string]any) (a answer) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.engine.log.LogAttrs(ctx, slog.LevelError, "a function panicked",
+				slog.String("field", f.nodes[0].Name), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			a = refused(fault.New(fault.Internal, "internal error"))
+		}
+	}()
+	value, err := f.function.Resolve(ctx, Call{Who: r.who, Args: args})
+	if err != nil {
+		return refused(err)
+	}
+	return r.composed(f, value)
+}
+
+// composed turns a value that a function gave into an answer.
+func (r *run) composed(f *root, value any) answer {
+	raw, ok := value.(json.RawMessage)
+	if !ok {
+		var err error
+		if raw, err = json.Marshal(value); err != nil {
+			return refused(fmt.Errorf("encode what the function returned: %w", err))
+		}
+	}
+	if f.leaf != nil {
+		return answer{raw: raw}
+	}
+	b := &batch{object: f.target}
+	at := b.take(raw, f.typ)
+	r.authorize(b)
+	return answer{link: link{next: b, spans: []span{at}}}
+}

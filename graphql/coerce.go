@@ -1,0 +1,366 @@
+package graphql
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"tidings/fault"
+	"tidings/schema"
+)
+
+// Input values follow the specification's input coercion to the letter, as
+// graphql-js does: an Int is a whole number of 32 bits (a variable may write it
+// 2.0), no string stands for a number and no number for a string (an ID takes
+// whole numbers), enum values are exact, one item stands for a list of it.
+//
+// A coerced value is nil, bool, int64, float64, string, []any or
+// map[string]any; an input object has the members that were given or have a
+// default, no others.
+
+// inputTypes coerces values of the contract's input types.
+type inputTypes struct {
+	schema *ast.Schema
+	kinds  map[string]schema.Kind // of scalars
+}
+
+func newInputTypes(s *ast.Schema) inputTypes {
+	t := inputTypes{schema: s, kinds: map[string]schema.Kind{}}
+	for k := schema.KindString; k < schema.KindObject; k++ {
+		if k != schema.KindEnum {
+			t.kinds[k.String()] = k
+		}
+	}
+	return t
+}
+
+// inputError is a value that is not of its type. Path leads from the variable
+// or argument to the value: "input.tags[2]".
+type inputError struct {
+	path string
+	text string
+}
+
+func wrong(path, format string, args ...any) *inputError {
+	return &inputError{path: path, text: fmt.Sprintf(format, args...)}
+}
+
+// variables decodes and coerces the variables that an operation declares. What
+// it does not declare is ignored. The errors are the request's.
+func (t inputTypes) variables(defs ast.VariableDefinitionList, raw json.RawMessage) (map[string]any, gqlerror.List) {
+	given, err := decodeObject(raw)
+	if err != nil {
+		return nil, gqlerror.List{refuse(nil, fault.BadRequest, "variables must be a JSON object")}
+	}
+	if len(defs) == 0 {
+		return nil, nil
+	}
+	vars := make(map[string]any, len(defs))
+	var errs gqlerror.List
+	for _, def := range defs {
+		value, ok := given[def.Variable]
+		switch {
+		case !ok && def.DefaultValue != nil:
+			vars[def.Variable], _, _ = t.literal(def.DefaultValue, def.Type, nil, "")
+		case !ok && !def.Type.NonNull:
+		case !ok:
+			errs = append(errs, refuse(def.Position, fault.BadUserInput,
+				"Variable %q of required type %q was not provided.", "$"+def.Variable, def.Type))
+		default:
+			coerced, bad := t.value(value, def.Type, def.Variable)
+			if bad != nil {
+				errs = append(errs, badVariable(def, bad))
+			}
+			vars[def.Variable] = coerced
+		}
+		if len(errs) == maxShownErrors {
+			break
+		}
+	}
+	return vars, errs
+}
+
+func badVariable(def *ast.VariableDefinition, bad *inputError) *gqlerror.Error {
+	at := ""
+	if bad.path != def.Variable {
+		at = " at " + strconv.Quote(bad.path)
+	}
+	err := refuse(def.Position, fault.BadUserInput, "Variable %q got an invalid value%s: %s", "$"+def.Variable, at, bad.text)
+	err.Extensions["field"] = bad.path
+	return err
+}
+
+// decodeObject reads a JSON object with exact numbers; nothing and null are an
+// empty one.
+func decodeObject(raw json.RawMessage) (map[string]any, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var object map[string]any
+	if err := dec.Decode(&object); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, fmt.Errorf("more than one JSON value")
+	}
+	return object, nil
+}
+
+// value coerces what came out of JSON.
+func (t inputTypes) value(v any, typ *ast.Type, path string) (any, *inputError) {
+	if v == nil {
+		if typ.NonNull {
+			return nil, wrong(path, "Expected a value of type %q, found null.", typ)
+		}
+		return nil, nil
+	}
+	if typ.Elem != nil {
+		return t.list(v, typ.Elem, path)
+	}
+	def := t.schema.Types[typ.NamedType]
+	switch {
+	case def == nil:
+		return nil, wrong(path, "Unknown type %q.", typ.NamedType)
+	case def.Kind == ast.InputObject:
+		object, ok := v.(map[string]any)
+		if !ok {
+			return nil, wrong(path, "Expected type %q to be an object.", def.Name)
+		}
+		return t.object(object, def, path)
+	case def.Kind == ast.Enum:
+		name, ok := v.(string)
+		if !ok || def.EnumValues.ForName(name) == nil {
+			return nil, wrong(path, "Value %s does not exist in %q enum.", brief(v), def.Name)
+		}
+		return name, nil
+	}
+	return t.scalar(v, def.Name, path)
+}
+
+func (t inputTypes) list(v any, elem *ast.Type, path string) (any, *inputError) {
+	items, ok := v.([]any)
+	if !ok {
+		item, err := t.value(v, elem, path)
+		return []any{item}, err
+	}
+	list := make([]any, len(items))
+	for i, item := range items {
+		coerced, err := t.value(item, elem, path+"["+strconv.Itoa(i)+"]")
+		if err != nil {
+			return nil, err
+		}
+		list[i] = coerced
+	}
+	return list, nil
+}
+
+func (t inputTypes) object(given map[string]any, def *ast.Definition, path string) (any, *inputError) {
+	object := make(map[string]any, len(given))
+	for _, f := range def.Fields {
+		value, ok := given[f.Name]
+		if !ok {
+			if err := t.absent(object, f, path); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		coerced, err := t.value(value, f.Type, path+"."+f.Name)
+		if err != nil {
+			return nil, err
+		}
+		object[f.Name] = coerced
+	}
+	for name := range given {
+		if def.Fields.ForName(name) == nil {
+			return nil, wrong(path, "Field %q is not defined by type %q.", brief(name), def.Name)
+		}
+	}
+	return object, oneOf(def, object, path)
+}
+
+// absent gives a field that was left out its default.
+func (t inputTypes) absent(object map[string]any, f *ast.FieldDefinition, path string) *inputError {
+	if f.DefaultValue != nil {
+		object[f.Name], _, _ = t.literal(f.DefaultValue, f.Type, nil, "")
+		return nil
+	}
+	if f.Type.NonNull {
+		return wrong(path, "Field %q of required type %q was not provided.", f.Name, f.Type)
+	}
+	return nil
+}
+
+func oneOf(def *ast.Definition, object map[string]any, path string) *inputError {
+	if def.Directives.ForName("oneOf") == nil {
+		return nil
+	}
+	if len(object) != 1 {
+		return wrong(path, "Exactly one key must be specified for OneOf type %q.", def.Name)
+	}
+	for name, value := range object {
+		if value == nil {
+			return wrong(path+"."+name, "Field %q must be non-null.", name)
+		}
+	}
+	return nil
+}
+
+func (t inputTypes) scalar(v any, name, path string) (any, *inputError) {
+	kind, ok := t.kinds[name]
+	if !ok {
+		return v, nil
+	}
+	coerced, err := kind.Parse(v)
+	if err != nil {
+		return nil, wrong(path, "%s cannot represent the value %s: it %s.", name, brief(v), err)
+	}
+	return coerced, nil
+}
+
+// literal coerces a value of a document. With vars nil, variables are taken to
+// fit (validation has compared their types). It reports false for a variable
+// that has no value, which counts as not given.
+func (t inputTypes) literal(v *ast.Value, typ *ast.Type, vars map[string]any, path string) (any, bool, *inputError) {
+	if v.Kind == ast.Variable {
+		value, ok := vars[v.Raw]
+		if ok && value == nil && typ.NonNull {
+			return nil, true, wrong(path, "Expected a value of type %q, found the variable %q, which is null.", typ, "$"+v.Raw)
+		}
+		return value, ok, nil
+	}
+	if v.Kind == ast.NullValue {
+		if typ.NonNull {
+			return nil, true, wrong(path, "Expected a value of type %q, found null.", typ)
+		}
+		return nil, true, nil
+	}
+	var value any
+	var err *inputError
+	switch def := t.schema.Types[typ.Name()]; {
+	case typ.Elem != nil:
+		value, err = t.literalList(v, typ.Elem, vars, path)
+	case def == nil:
+		err = wrong(path, "Unknown type %q.", typ.NamedType)
+	case def.Kind == ast.InputObject:
+		value, err = t.literalObject(v, def, vars, path)
+	case def.Kind == ast.Enum:
+		if value = v.Raw; v.Kind != ast.EnumValue || def.EnumValues.ForName(v.Raw) == nil {
+			err = wrong(path, "Value %s does not exist in %q enum.", brief(v), def.Name)
+		}
+	default:
+		value, err = t.literalScalar(v, def.Name, path)
+	}
+	return value, true, err
+}
+
+func (t inputTypes) literalList(v *ast.Value, elem *ast.Type, vars map[string]any, path string) (any, *inputError) {
+	if v.Kind != ast.ListValue {
+		item, _, err := t.literal(v, elem, vars, path)
+		return []any{item}, err
+	}
+	list := make([]any, len(v.Children))
+	for i, child := range v.Children {
+		at := path + "[" + strconv.Itoa(i) + "]"
+		item, ok, err := t.literal(child.Value, elem, vars, at)
+		if err != nil {
+			return nil, err
+		}
+		if !ok && elem.NonNull && vars != nil {
+			return nil, wrong(at, "Expected a value of type %q, found the variable %q, which has none.", elem, "$"+child.Value.Raw)
+		}
+		list[i] = item
+	}
+	return list, nil
+}
+
+func (t inputTypes) literalObject(v *ast.Value, def *ast.Definition, vars map[string]any, path string) (any, *inputError) {
+	if v.Kind != ast.ObjectValue {
+		return nil, wrong(path, "Expected a value of type %q, found %s.", def.Name, brief(v))
+	}
+	object := make(map[string]any, len(v.Children))
+	for _, child := range v.Children {
+		f := def.Fields.ForName(child.Name)
+		if f == nil {
+			return nil, wrong(path, "Field %q is not defined by type %q.", child.Name, def.Name)
+		}
+		value, ok, err := t.literal(child.Value, f.Type, vars, path+"."+f.Name)
+		if err != nil {
+			return nil, err
+		}
+		if ok || vars == nil {
+			object[f.Name] = value
+		}
+	}
+	for _, f := range def.Fields {
+		if _, ok := object[f.Name]; ok {
+			continue
+		}
+		if err := t.absent(object, f, path); err != nil {
+			return nil, err
+		}
+	}
+	if vars == nil && v.Children != nil {
+		for _, child := range v.Children {
+			if child.Value.Kind == ast.Variable {
+				return object, nil // decided when its value is known
+			}
+		}
+	}
+	return object, oneOf(def, object, path)
+}
+
+// literalScalar coerces a literal. Unlike a variable, it is of the kind that
+// its spelling says: 2.0 is no Int.
+func (t inputTypes) literalScalar(v *ast.Value, name, path string) (any, *inputError) {
+	kind, known := t.kinds[name]
+	var value any
+	switch v.Kind {
+	case ast.IntValue:
+		value = json.Number(v.Raw)
+	case ast.FloatValue:
+		if known && kind != schema.KindFloat {
+			return nil, wrong(path, "%s cannot represent the value %s.", name, brief(v))
+		}
+		value = json.Number(v.Raw)
+	case ast.StringValue, ast.BlockValue:
+		value = v.Raw
+	case ast.BooleanValue:
+		value = v.Raw == "true"
+	default:
+		if known {
+			return nil, wrong(path, "%s cannot represent the value %s.", name, brief(v))
+		}
+		value, _ = v.Value(nil)
+	}
+	return t.scalar(value, name, path)
+}
+
+// brief shows a value in a message, cut where it is long.
+func brief(v any) string {
+	const limit = 60
+	var text string
+	switch v := v.(type) {
+	case *ast.Value:
+		text = v.String()
+	case json.Number:
+		text = v.String()
+	default:
+		text = string(appendValue(nil, v))
+	}
+	if len(text) <= limit {
+		return text
+	}
+	cut := limit
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
+}

@@ -1,0 +1,194 @@
+package graphql
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/executor"
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/validator/rules"
+
+	"tidings/auth"
+	"tidings/resource"
+	"tidings/schema"
+)
+
+// Options tunes an engine. The zero value has the defaults of every field.
+type Options struct {
+	// MaxDepth is how many levels of fields an operation may have; zero means
+	// 10. Fields below __schema and __type have a limit of their own.
+	MaxDepth int
+	// Introspection says who may ask for the schema; nil means everybody.
+	Introspection func(auth.Principal) bool
+	// Timeout is how long one execution may take; zero means 10 s.
+	Timeout time.Duration
+	// Functions answer the root fields that the adopter wrote by hand, by their
+	// names: "Query.x", "Mutation.x", "Subscription.x".
+	Functions map[string]Function
+	// Extensions are gqlgen's, around operations and around responses. (There
+	// is nothing to put around fields: a plan does not resolve them one by one.)
+	Extensions []graphql.HandlerExtension
+	// Documents is how many valid documents are kept; zero means 1,000.
+	Documents int
+	// Logger; nil means silent.
+	Logger *slog.Logger
+}
+
+// Function is Go code behind one root field: the one extension point for it.
+// Resolve answers a query or a mutation; Subscribe yields the values of a
+// subscription until it has no more, fails or is no longer listened to. Exactly
+// one is set. What they give must encode as JSON of the field's type; a
+// json.RawMessage is taken as it is. An error that is no fault.Error reaches
+// the caller as INTERNAL, without its text. Both are called concurrently.
+type Function struct {
+	Resolve   func(ctx context.Context, c Call) (any, error)
+	Subscribe func(ctx context.Context, c Call) iter.Seq2[any, error]
+}
+
+// Call is what a function is called with. Nobody may change it.
+type Call struct {
+	Who auth.Principal
+	// Args are coerced: nil, bool, int64, float64, string, []any and
+	// map[string]any. An argument that was not given and has no default is not
+	// in it.
+	Args map[string]any
+}
+
+// Engine runs operations over the resources of one model. It is safe for
+// concurrent use and needs no closing: what it starts ends with the contexts
+// that it is given.
+type Engine struct {
+	model     *schema.Model
+	schema    *ast.Schema
+	data      *resource.Client
+	feed      *resource.Feed
+	options   Options
+	log       *slog.Logger
+	inputs    inputTypes
+	rules     *rules.Rules
+	functions map[string]*Function
+	documents *lru.Cache[string, *document]
+	frame     *executor.Executor
+	scratch   *sync.Pool
+	hints     bool // the validator may name parts of the schema
+}
+
+// New returns an engine for the contract of m. The feed must be the one behind
+// data. It is an error when a root field has nothing to answer it, when a
+// function has no field, and when an extension does not fit.
+func New(m *schema.Model, data *resource.Client, feed *resource.Feed, o Options) (*Engine, error) {
+	e := &Engine{
+		model:     m,
+		schema:    m.Contract,
+		data:      data,
+		feed:      feed,
+		options:   o,
+		log:       o.Logger,
+		inputs:    newInputTypes(m.Contract),
+		rules:     validationRules(),
+		functions: map[string]*Function{},
+		scratch:   newScratchPool(),
+		hints:     o.Introspection == nil || o.Introspection(auth.Principal{}),
+	}
+	e.options.MaxDepth = cmp.Or(o.MaxDepth, defaultDepth)
+	e.options.Timeout = cmp.Or(o.Timeout, 10*time.Second)
+	if e.log == nil {
+		e.log = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	if e.documents, err = lru.New[string, *document](cmp.Or(o.Documents, 1000)); err != nil {
+		return nil, fmt.Errorf("Options.Documents: %w", err)
+	}
+	if err := e.bind(); err != nil {
+		return nil, err
+	}
+	return e, e.extend(o.Extensions)
+}
+
+// bind finds what answers each root field.
+func (e *Engine) bind() error {
+	var errs []error
+	bound := map[string]bool{}
+	for typ, def := range map[string]*ast.Definition{
+		"Query": e.schema.Query, "Mutation": e.schema.Mutation, "Subscription": e.schema.Subscription,
+	} {
+		if def == nil {
+			continue
+		}
+		for _, f := range def.Fields {
+			name := typ + "." + f.Name
+			if strings.HasPrefix(f.Name, "__") || e.model.Root(typ, f.Name) != nil {
+				continue
+			}
+			bound[name] = true
+			function, ok := e.options.Functions[name]
+			errs = append(errs, e.checkFunction(name, f, function, ok))
+			e.functions[name] = &function
+		}
+	}
+	for name := range e.options.Functions {
+		if !bound[name] {
+			errs = append(errs, fmt.Errorf("graphql: there is a function for %s, but the schema has no such field of its own: declare it, or remove the function", name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (e *Engine) checkFunction(name string, f *ast.FieldDefinition, function Function, given bool) error {
+	subscribes := strings.HasPrefix(name, "Subscription.")
+	switch {
+	case !given:
+		return fmt.Errorf("graphql: nothing answers the field %s: register a Function for it in Options.Functions, or remove it from the schema", name)
+	case subscribes && (function.Subscribe == nil || function.Resolve != nil):
+		return fmt.Errorf("graphql: the function for %s must have Subscribe, and nothing else", name)
+	case !subscribes && (function.Resolve == nil || function.Subscribe != nil):
+		return fmt.Errorf("graphql: the function for %s must have Resolve, and nothing else", name)
+	}
+	return e.checkOutput(name, f.Type, map[string]bool{})
+}
+
+// checkOutput refuses types that a plan cannot write from the JSON of a function.
+func (e *Engine) checkOutput(name string, typ *ast.Type, seen map[string]bool) error {
+	def := e.schema.Types[typ.Name()]
+	switch {
+	case def.IsLeafType() || seen[def.Name] || e.model.Resource(def.Name) != nil:
+		return nil
+	case def.IsAbstractType():
+		return fmt.Errorf("graphql: %s gives %s, which is an interface or a union: functions cannot give those yet; use an object type", name, def.Name)
+	case typ.Elem != nil && typ.Elem.Elem != nil:
+		return fmt.Errorf("graphql: %s gives lists of lists of objects: wrap the inner list in an object type", name)
+	}
+	seen[def.Name] = true
+	for _, f := range def.Fields {
+		if err := e.checkOutput(name, f.Type, seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// extend sets gqlgen's executor up around the engine.
+func (e *Engine) extend(list []graphql.HandlerExtension) error {
+	e.frame = executor.New(executable{e})
+	for _, x := range list {
+		_, operations := x.(graphql.OperationInterceptor)
+		_, responses := x.(graphql.ResponseInterceptor)
+		if !operations && !responses {
+			return fmt.Errorf("graphql: the extension %s is neither an OperationInterceptor nor a ResponseInterceptor; no other hook is called", x.ExtensionName())
+		}
+		if err := x.Validate(executable{e}); err != nil {
+			return fmt.Errorf("graphql: the extension %s: %w", x.ExtensionName(), err)
+		}
+		e.frame.Use(x)
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package graphql
+
+import (
+	"context"
+	"time"
+
+	"tidings/auth"
+	"tidings/resource"
+	"tidings/schema"
+)
+
+// event runs a subscription's selection set on one change and returns the whole
+// result, with the cursor in its extensions. It reports skip for a record that
+// the caller may not read. The payload is the same for all callers that
+// operation.rules does not tell apart.
+func (e *Engine) event(ctx context.Context, who auth.Principal, op *operation, ev resource.Event) (payload []byte, skip bool) {
+	f := op.plan.roots[0]
+	res := f.generated.Resource
+	if rule := res.Auth[schema.Read]; !rule.Roles.Has(schema.Anyone) && !who.May(rule, resource.Owner(res, ev.Raw)) {
+		return nil, true
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout)
+	defer cancel()
+	r := e.newRun(who, op)
+	defer r.done()
+	cursor := resource.Position{Log: e.logID(), Seq: ev.Seq}.String()
+	b := &batch{object: f.target, rows: [][]byte{appendChange(nil, ev, cursor)}}
+	r.changed(ctx, b, ev)
+	return r.payload(func() bool { return r.rooted(f, single(b)) }, cursor), false
+}
+
+// changed fills in the one batch that a change leads to: its record.
+func (r *run) changed(ctx context.Context, b *batch, ev resource.Event) {
+	b.links = make([]link, b.object.links)
+	for i := range b.object.fields {
+		f := &b.object.fields[i]
+		if f.source != sourceRecord {
+			continue
+		}
+		if ev.Kind == resource.Deleted {
+			b.links[f.link].spans = []span{nothing}
+			continue
+		}
+		next := &batch{object: f.target, rows: [][]byte{ev.Raw}}
+		r.resolve(ctx, next)
+		b.links[f.link].next = next
+	}
+}
+
+// appendChange writes what a change says of itself.
+func appendChange(buf []byte, ev resource.Event, cursor string) []byte {
+	buf = append(buf, `{"kind":"`...)
+	buf = append(buf, ev.Kind...)
+	buf = appendString(append(buf, `","id":`...), ev.ID)
+	buf = append(buf, `,"at":"`...)
+	buf = ev.Time.UTC().AppendFormat(buf, time.RFC3339Nano)
+	buf = appendString(append(buf, `","cursor":`...), cursor)
+	return append(buf, '}')
+}
+
+// yielded returns the whole result for one value that a subscription's function
+// gave, or for the error that ended it.
+func (e *Engine) yielded(ctx context.Context, who auth.Principal, op *operation, value any, err error) []byte {
+	f := op.plan.roots[0]
+	r := e.newRun(who, op)
+	defer r.done()
+	a := refused(err)
+	if err == nil {
+		a = r.composed(f, value)
+	}
+	return r.payload(func() bool {
+		if f.leaf != nil && a.err == nil {
+			return r.leaf(&f.field, a.raw)
+		}
+		r.resolve(ctx, a.next)
+		return r.rooted(f, a)
+	}, "")
+}
+
+// payload writes a result with one root field.
+func (r *run) payload(write func() bool, cursor string) []byte {
+	r.buf = append(append(r.buf, '{'), r.op.plan.roots[0].key...)
+	if write() {
+		r.buf = append(r.buf, '}')
+	} else {
+		r.buf = append(r.buf[:len(dataPrefix)], "null"...)
+	}
+	if errs := r.presented(); len(errs) > 0 {
+		r.buf = appendErrors(append(r.buf, `,"errors":`...), errs)
+	}
+	if cursor != "" {
+		r.buf = appendString(append(r.buf, `,"extensions":{"cursor":`...), cursor)
+		r.buf = append(r.buf, '}')
+	}
+	r.op.plan.hint.Store(int64(len(r.buf)))
+	return append(r.buf, '}')
+}
+
+// logID is the identity of the log that cursors are positions of.
+func (e *Engine) logID() string { return e.feed.Now().Log }

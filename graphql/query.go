@@ -1,0 +1,102 @@
+package graphql
+
+import (
+	"maps"
+	"slices"
+
+	"tidings/fault"
+	"tidings/schema"
+	"tidings/view"
+)
+
+// newQuery reads the arguments of a list field. What is null counts as not
+// given, but for what eq and ne compare with.
+func newQuery(r *schema.Resource, args map[string]any) (q view.Query, err error) {
+	q.Type = r.Name
+	if q.First, err = pageSize(args, "first"); err != nil {
+		return q, err
+	}
+	if q.Last, err = pageSize(args, "last"); err != nil {
+		return q, err
+	}
+	q.After, _ = args["after"].(string)
+	q.Before, _ = args["before"].(string)
+	if filter, ok := args["filter"].(map[string]any); ok {
+		if q.Filter, err = newFilter(r, filter); err != nil {
+			return q, err
+		}
+	}
+	terms, _ := args["orderBy"].([]any)
+	for _, term := range terms {
+		object := term.(map[string]any)
+		name, _ := object["field"].(string)
+		q.Order = append(q.Order, view.Order{Field: r.Field(name), Desc: object["direction"] == "DESC"})
+	}
+	return q, nil
+}
+
+func pageSize(args map[string]any, name string) (int, error) {
+	n, ok := args[name].(int64)
+	if ok && (n < 1 || n > schema.MaxPage) {
+		return 0, fault.Input(name, "%s must be from 1 to %d", name, schema.MaxPage)
+	}
+	return int(n), nil
+}
+
+// newFilter reads a filter object: everything in it must hold.
+func newFilter(r *schema.Resource, object map[string]any) (*view.Filter, error) {
+	all := &view.Filter{}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		value := object[name]
+		if value == nil {
+			continue
+		}
+		var part *view.Filter
+		var err error
+		switch name {
+		case "and":
+			part = &view.Filter{}
+			part.And, err = newFilters(r, value)
+		case "or":
+			part = &view.Filter{}
+			part.Or, err = newFilters(r, value)
+		case "not":
+			part = &view.Filter{}
+			part.Not, err = newFilter(r, value.(map[string]any))
+		default:
+			part, err = newComparisons(r.Field(name), value.(map[string]any))
+		}
+		if err != nil {
+			return nil, err
+		}
+		all.And = append(all.And, part)
+	}
+	return all, nil
+}
+
+func newFilters(r *schema.Resource, value any) ([]*view.Filter, error) {
+	list := make([]*view.Filter, 0, 4) // an empty list is not nil: no or holds
+	for _, item := range value.([]any) {
+		f, err := newFilter(r, item.(map[string]any))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, f)
+	}
+	return list, nil
+}
+
+func newComparisons(f *schema.Field, words map[string]any) (*view.Filter, error) {
+	all := &view.Filter{}
+	for _, op := range slices.Sorted(maps.Keys(words)) {
+		value := words[op]
+		if value == nil && op != "eq" && op != "ne" {
+			continue
+		}
+		if list, ok := value.([]any); ok && len(list) > schema.MaxListItems {
+			return nil, fault.Input("filter."+f.Name+"."+op, "at most %d values can be compared with", schema.MaxListItems)
+		}
+		all.And = append(all.And, &view.Filter{Field: f, Op: op, Value: value})
+	}
+	return all, nil
+}

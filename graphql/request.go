@@ -1,0 +1,186 @@
+package graphql
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"tidings/auth"
+	"tidings/fault"
+	"tidings/schema"
+)
+
+// Request asks for one operation.
+type Request struct {
+	Query         string          `json:"query"`
+	OperationName string          `json:"operationName"`
+	Variables     json.RawMessage `json:"variables"`  // an object, null or nothing
+	Extensions    json.RawMessage `json:"extensions"` // an object, null or nothing; not read here
+}
+
+// operation is a request that was understood: what to run, with which values.
+type operation struct {
+	kind     ast.Operation
+	document *document
+	def      *ast.OperationDefinition
+	plan     *plan
+	vars     map[string]any // coerced
+	rootType []byte         // its name, as JSON
+	// source is a subscription's root field.
+	source subscribed
+}
+
+// subscribed is where a subscription's values come from: a resource's changes
+// or a function.
+type subscribed struct {
+	generated *schema.Root
+	function  *Function
+	args      map[string]any // coerced
+}
+
+// prepare parses, validates, coerces and plans. Either result is nil.
+func (e *Engine) prepare(r Request) (*operation, *Response) {
+	if r.Query == "" {
+		return nil, e.failure(gqlerror.List{refuse(nil, fault.BadRequest, "Must provide a query.")})
+	}
+	doc, errs := e.document(r.Query)
+	if errs != nil {
+		return nil, e.failure(errs)
+	}
+	def, err := doc.operation(r.OperationName)
+	if err != nil {
+		return nil, e.failure(gqlerror.List{err})
+	}
+	op := &operation{kind: def.Operation, document: doc, def: def, rootType: e.rootType(def.Operation)}
+	if op.vars, errs = e.inputs.variables(def.VariableDefinitions, r.Variables); errs != nil {
+		return nil, e.failure(errs)
+	}
+	if op.plan, err = doc.plan(e, def, op.vars); err != nil {
+		return nil, e.failure(gqlerror.List{err})
+	}
+	if op.kind == ast.Subscription {
+		if err := e.subscribe(op); err != nil {
+			return nil, e.failure(gqlerror.List{err})
+		}
+	}
+	return op, nil
+}
+
+func (e *Engine) rootType(kind ast.Operation) []byte {
+	switch kind {
+	case ast.Mutation:
+		return appendString(nil, e.schema.Mutation.Name)
+	case ast.Subscription:
+		return appendString(nil, e.schema.Subscription.Name)
+	}
+	return appendString(nil, e.schema.Query.Name)
+}
+
+// subscribe finds where a subscription's values come from.
+func (e *Engine) subscribe(op *operation) *gqlerror.Error {
+	root := op.plan.roots[0]
+	args, bad := e.inputs.arguments(root.args, op.vars)
+	if bad != nil {
+		return executionError(fault.Input(bad.path, "%s", bad.text), root.nodes, nil)
+	}
+	op.source = subscribed{generated: root.generated, function: root.function, args: args}
+	return nil
+}
+
+// key is equal for operations that give equal answers to equal callers: the
+// same document, operation and values of the variables.
+func (op *operation) key() string {
+	buf := append([]byte(op.document.text), 0)
+	buf = append(append(buf, op.def.Name...), 0)
+	sum := sha256.Sum256(appendValue(buf, op.vars))
+	return string(sum[:])
+}
+
+// rules returns every role that a read rule of the plan asks for. When all is
+// Anyone the answer is the same for everybody; without Owner it depends on the
+// caller's roles alone.
+func (op *operation) rules() schema.Roles { return op.plan.roles }
+
+// Kind returns what kind of operation the request asks for: "query",
+// "mutation" or "subscription". The error says why it cannot be told.
+func (e *Engine) Kind(r Request) (string, error) {
+	doc, errs := e.document(r.Query)
+	if errs != nil {
+		return "", fault.New(codeOf(errs[0]), "%s", errs[0].Message)
+	}
+	op, err := doc.operation(r.OperationName)
+	if err != nil {
+		return "", fault.New(codeOf(err), "%s", err.Message)
+	}
+	return string(op.Operation), nil
+}
+
+// Execute runs a query or a mutation to its end, at most for Options.Timeout.
+// It never fails: errors are in the response. A subscription is refused here,
+// use Subscribe.
+func (e *Engine) Execute(ctx context.Context, who auth.Principal, r Request) Response {
+	op, failed := e.prepare(r)
+	if failed != nil {
+		return *failed
+	}
+	return e.execute(ctx, who, op)
+}
+
+func (e *Engine) execute(ctx context.Context, who auth.Principal, op *operation) Response {
+	if op.kind == ast.Subscription {
+		return *e.failure(gqlerror.List{refuse(op.def.Position, fault.BadRequest,
+			"A subscription needs a connection that stays open: use WebSocket, or ask for text/event-stream.")})
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout)
+	defer cancel()
+	r := e.newRun(who, op)
+	defer r.done()
+	handler, ctx := e.frame.DispatchOperation(context.WithValue(ctx, runKey{}, r), &graphql.OperationContext{
+		RawQuery:               op.document.text,
+		Variables:              op.vars,
+		OperationName:          op.def.Name,
+		Doc:                    op.document.ast,
+		Operation:              op.def,
+		RecoverFunc:            graphql.DefaultRecover,
+		ResolverMiddleware:     noMiddleware,
+		RootResolverMiddleware: noRootMiddleware,
+	})
+	return r.response(handler(ctx), ctx)
+}
+
+// runKey is where an execution's run travels through gqlgen's frame.
+type runKey struct{}
+
+func noMiddleware(ctx context.Context, next graphql.Resolver) (any, error) { return next(ctx) }
+
+func noRootMiddleware(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
+	return next(ctx)
+}
+
+// executable is the engine as gqlgen's executor sees it.
+type executable struct{ engine *Engine }
+
+func (x executable) Schema() *ast.Schema { return x.engine.schema }
+
+// Complexity is not known to gqlgen: operations are limited before they are planned.
+func (x executable) Complexity(context.Context, string, string, int, map[string]any) (int, bool) {
+	return 0, false
+}
+
+// Exec runs the operation whose run is in ctx, once.
+func (x executable) Exec(ctx context.Context) graphql.ResponseHandler {
+	r := ctx.Value(runKey{}).(*run)
+	ran := false
+	return func(ctx context.Context) *graphql.Response {
+		if ran {
+			return nil
+		}
+		ran = true
+		r.execute(ctx)
+		return &graphql.Response{Data: r.buf[len(dataPrefix):], Errors: r.presented()}
+	}
+}

@@ -1,0 +1,155 @@
+package graphql
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"tidings/auth"
+	"tidings/fault"
+)
+
+// run is one execution of an operation, or of a subscription's selection set
+// on one event. It is used by one goroutine and not used again.
+type run struct {
+	engine *Engine
+	who    auth.Principal
+	op     *operation
+	vars   map[string]any
+
+	buf   []byte // `{"data":` and what follows
+	nulls bool   // data became null
+	errs  gqlerror.List
+	over  int // errors beyond maxErrors
+
+	*scratch
+}
+
+// scratch is what a run needs while it writes and gives back afterwards.
+type scratch struct {
+	path  []step   // where the writing is
+	spans [][]byte // members found of the objects being written
+}
+
+// maxErrors bounds the errors of one execution that are told one by one.
+const maxErrors = 1000
+
+const dataPrefix = `{"data":`
+
+func (e *Engine) newRun(who auth.Principal, op *operation) *run {
+	size := max(512, int(op.plan.hint.Load()))
+	return &run{
+		engine:  e,
+		who:     who,
+		op:      op,
+		vars:    op.vars,
+		buf:     append(make([]byte, 0, size+size/8), dataPrefix...),
+		scratch: e.scratch.Get().(*scratch),
+	}
+}
+
+func newScratchPool() *sync.Pool {
+	return &sync.Pool{New: func() any {
+		return &scratch{path: make([]step, 0, 32), spans: make([][]byte, 0, 64)}
+	}}
+}
+
+// done gives the scratch back.
+func (r *run) done() {
+	clear(r.spans[:cap(r.spans)]) // let go of the records
+	r.path, r.spans = r.path[:0], r.spans[:0]
+	r.engine.scratch.Put(r.scratch)
+	r.scratch = nil
+}
+
+var errBroken = errors.New("a stored record is not a JSON object")
+
+func nonNullError(f *field) error {
+	return fault.New(fault.Internal, "Cannot return null for non-nullable field %s.%s.", f.parent, f.nodes[0].Name)
+}
+
+func leafError(l *leaf, raw []byte) error {
+	if l.elem != nil {
+		return fault.New(fault.Internal, "Expected a list of %s.", l.elem.name)
+	}
+	if l.enum != nil {
+		return fault.New(fault.Internal, "Enum %q cannot represent the stored value.", l.name)
+	}
+	return fault.New(fault.Internal, "%s cannot represent the stored value.", l.name)
+}
+
+// fail records an error at the path of the writing. What a foreign error says
+// goes to the log alone.
+func (r *run) fail(nodes []*ast.Field, err error) {
+	f := fault.Of(err)
+	if f.Code == fault.Internal {
+		r.engine.log.LogAttrs(context.Background(), slog.LevelError, "a field failed",
+			slog.String("path", pathOf(r.path).String()), slog.Any("err", err))
+	}
+	if len(r.errs) >= maxErrors {
+		r.over++
+		return
+	}
+	r.errs = append(r.errs, executionError(f, nodes, r.path))
+}
+
+func executionError(f *fault.Error, nodes []*ast.Field, path []step) *gqlerror.Error {
+	err := &gqlerror.Error{Message: f.Message, Locations: locationsOf(nodes), Path: pathOf(path)}
+	err.Extensions = map[string]any{"code": string(f.Code)}
+	if f.Field != "" {
+		err.Extensions["field"] = f.Field
+	}
+	return err
+}
+
+// execute runs a query or a mutation.
+func (r *run) execute(ctx context.Context) {
+	r.buf = append(r.buf, '{')
+	for i, f := range r.op.plan.roots {
+		if i > 0 {
+			r.buf = append(r.buf, ',')
+		}
+		r.buf = append(r.buf, f.key...)
+		if !r.root(ctx, f) {
+			r.buf = append(r.buf[:len(dataPrefix)], "null"...)
+			r.nulls = true
+			return
+		}
+	}
+	r.buf = append(r.buf, '}')
+}
+
+// root answers one root field and writes it.
+func (r *run) root(ctx context.Context, f *root) bool {
+	if f.source == sourceTypename {
+		r.buf = append(r.buf, r.op.rootType...)
+		return true
+	}
+	a := r.answer(ctx, f)
+	if f.leaf != nil && a.err == nil {
+		return r.leaf(&f.field, a.raw)
+	}
+	r.resolve(ctx, a.next)
+	return r.rooted(f, a)
+}
+
+// rooted writes what an answer leads to.
+func (r *run) rooted(f *root, a answer) bool {
+	r.path = append(r.path, step{name: f.name})
+	ok := r.follows(&a.link, &f.field, 0)
+	r.path = r.path[:len(r.path)-1]
+	return ok
+}
+
+// presented returns the errors, with one more for those that were too many.
+func (r *run) presented() gqlerror.List {
+	if r.over > 0 {
+		err := refuse(nil, fault.Internal, "%d more errors are not listed", r.over)
+		return append(r.errs, err)
+	}
+	return r.errs
+}
