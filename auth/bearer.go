@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rsa"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -196,9 +197,17 @@ type roleList []string
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *roleList) UnmarshalJSON(data []byte) error {
-	names, err := jwtStrings(data)
+	var words string
+	if json.Unmarshal(data, &words) == nil {
+		*l = append(roleList{}, strings.Fields(words)...)
+		return nil
+	}
+	names := []string{}
+	if err := json.Unmarshal(data, &names); err != nil {
+		return err
+	}
 	*l = names
-	return err
+	return nil
 }
 
 // set returns the roles that the names stand for; names that the service does

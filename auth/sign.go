@@ -1,8 +1,6 @@
 package auth
 
 import (
-	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -25,17 +23,4 @@ func Sign(secret []byte, p Principal, ttl time.Duration) (string, error) {
 		Roles: RoleNames(p.Roles),
 	})
 	return t.SignedString(secret)
-}
-
-// jwtStrings reads a claim that is an array of strings or one string of words.
-func jwtStrings(data []byte) ([]string, error) {
-	var one string
-	if json.Unmarshal(data, &one) == nil {
-		return strings.Fields(one), nil
-	}
-	many := []string{}
-	if err := json.Unmarshal(data, &many); err != nil {
-		return nil, err
-	}
-	return many, nil
 }
