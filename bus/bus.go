@@ -161,9 +161,10 @@ func (b *Bus) Close(ctx context.Context) (err error) {
 	b.close.Do(func() {
 		ctx, cancel := context.WithTimeout(ctx, b.opts.CallTimeout)
 		defer cancel()
-		// What the lost connection did not send is lost already.
-		_ = b.nc.FlushWithContext(ctx)
-		err = ctx.Err()
+		if b.nc.IsConnected() { // what a lost connection did not send is lost already
+			_ = b.nc.FlushWithContext(ctx)
+			err = ctx.Err()
+		}
 		b.shutdown()
 	})
 	if err != nil {
