@@ -1,4 +1,146 @@
 package soap
 
+import (
+	"strconv"
+
+	"tidings/fault"
+)
+
 // faultName is the element and the type of every fault's detail.
 const faultName = "ServiceFault"
+
+// wire is a fault code that does not follow from the fault.Code alone.
+type wire string
+
+const (
+	versionMismatch          wire = "VersionMismatch"
+	mustUnderstand           wire = "MustUnderstand"
+	invalidSecurity          wire = "wsse:InvalidSecurity"
+	failedAuthentication     wire = "wsse:FailedAuthentication"
+	unsupportedSecurityToken wire = "wsse:UnsupportedSecurityToken"
+	messageExpired           wire = "wsse:MessageExpired"
+)
+
+// retryAfter is how many seconds a caller waits before it tries again, where
+// trying again can help.
+const retryAfter = 5
+
+// failure is a fault on its way to the caller.
+type failure struct {
+	*fault.Error
+	wire          wire // empty: as the code says
+	notUnderstood []name
+	requestID     string
+}
+
+// failed makes a failure of any error. What is foreign stays in the log.
+func failed(err error) *failure { return &failure{Error: fault.Of(err)} }
+
+// ours reports whether the fault lies with the service: then the same envelope
+// may succeed later.
+func (f *failure) ours() bool {
+	switch f.Code {
+	case fault.Timeout, fault.Unavailable, fault.Internal:
+		return true
+	}
+	return false
+}
+
+func (f *failure) retryAfter() int {
+	switch f.Code {
+	case fault.Timeout, fault.Unavailable, fault.RateLimited:
+		return retryAfter
+	}
+	return 0
+}
+
+// codes returns the fault code of SOAP 1.1, and the code and subcode of SOAP 1.2.
+func (f *failure) codes() (eleven, twelve, sub string) {
+	switch {
+	case f.wire == versionMismatch || f.wire == mustUnderstand:
+		return "soap:" + string(f.wire), "soap:" + string(f.wire), ""
+	case f.wire != "":
+		return string(f.wire), "soap:Sender", string(f.wire)
+	case f.Code == fault.Unauthenticated:
+		return string(invalidSecurity), "soap:Sender", string(invalidSecurity)
+	case f.ours():
+		return "soap:Server", "soap:Receiver", "tns:" + string(f.Code)
+	}
+	return "soap:Client", "soap:Sender", "tns:" + string(f.Code)
+}
+
+// envelope writes the whole answer.
+func (f *failure) envelope(v version, namespace string) []byte {
+	out := beginEnvelope(make([]byte, 0, 1024), v, namespace)
+	if v == soap12 {
+		out = f.header(out)
+	}
+	out = append(out, "<soap:Body><soap:Fault xmlns:wsse=\""+wsseNS+"\">"...)
+	eleven, twelve, sub := f.codes()
+	if v == soap11 {
+		out = append(out, "<faultcode>"+eleven+"</faultcode><faultstring>"...)
+		out = append(appendText(out, f.Message), "</faultstring><detail>"...)
+		out = append(f.detail(out), "</detail>"...)
+	} else {
+		out = append(out, "<soap:Code><soap:Value>"+twelve+"</soap:Value>"...)
+		if sub != "" {
+			out = append(out, "<soap:Subcode><soap:Value>"+sub+"</soap:Value></soap:Subcode>"...)
+		}
+		out = append(out, `</soap:Code><soap:Reason><soap:Text xml:lang="en">`...)
+		out = append(appendText(out, f.Message), "</soap:Text></soap:Reason><soap:Detail>"...)
+		out = append(f.detail(out), "</soap:Detail>"...)
+	}
+	return append(out, "</soap:Fault></soap:Body></soap:Envelope>"...)
+}
+
+// header writes what SOAP 1.2 wants beside two of its faults.
+func (f *failure) header(out []byte) []byte {
+	switch f.wire {
+	case versionMismatch:
+		out = append(out, `<soap:Header><soap:Upgrade>`...)
+		for _, ns := range envelopeNS {
+			out = append(out, `<soap:SupportedEnvelope xmlns:q="`+ns+`" qname="q:Envelope"/>`...)
+		}
+		return append(out, `</soap:Upgrade></soap:Header>`...)
+	case mustUnderstand:
+		out = append(out, `<soap:Header>`...)
+		for _, n := range f.notUnderstood {
+			out = append(appendText(append(out, `<soap:NotUnderstood xmlns:q="`...), n.space), `" qname="q:`+n.local+`"/>`...)
+		}
+		return append(out, `</soap:Header>`...)
+	}
+	return out
+}
+
+func (f *failure) detail(out []byte) []byte {
+	out = append(out, "<tns:"+faultName+">"...)
+	out = appendElement(out, "code", string(f.Code))
+	out = appendElement(out, "message", f.Message)
+	if f.Field != "" {
+		out = appendElement(out, "path", f.Field)
+	}
+	if s := f.retryAfter(); s > 0 {
+		out = appendElement(out, "retryAfterSeconds", strconv.Itoa(s))
+	}
+	if f.requestID != "" {
+		out = appendElement(out, "requestId", f.requestID)
+	}
+	return append(out, "</tns:"+faultName+">"...)
+}
+
+// beginEnvelope writes up to the envelope's first child. The prefixes soap, tns
+// and xsi hold in the whole answer.
+func beginEnvelope(out []byte, v version, namespace string) []byte {
+	out = append(out, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"+`<soap:Envelope xmlns:soap="`...)
+	out = append(out, envelopeNS[v]...)
+	out = append(out, `" xmlns:tns="`...)
+	out = appendText(out, namespace)
+	return append(out, `" xmlns:xsi="`+xsiNS+`">`...)
+}
+
+// appendElement writes an element of text in the service's namespace.
+func appendElement(out []byte, local, text string) []byte {
+	out = append(append(append(out, "<tns:"...), local...), '>')
+	out = appendText(out, text)
+	return append(append(append(out, "</tns:"...), local...), '>')
+}

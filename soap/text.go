@@ -5,7 +5,7 @@ import "unicode/utf8"
 // appendText appends s as character data, for elements and attributes alike.
 // What XML cannot hold becomes U+FFFD; a carriage return is written as a
 // reference, since readers would turn it into a line feed.
-func appendText(out []byte, s string) []byte {
+func appendText[T string | []byte](out []byte, s T) []byte {
 	from := 0
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -13,7 +13,7 @@ func appendText(out []byte, s string) []byte {
 			i++
 			continue
 		}
-		r, n := utf8.DecodeRuneInString(s[i:])
+		r, n := utf8.DecodeRuneInString(string(s[i:min(len(s), i+utf8.UTFMax)]))
 		instead := replacement(r, n)
 		if instead != "" {
 			out = append(append(out, s[from:i]...), instead...)

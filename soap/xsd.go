@@ -163,7 +163,7 @@ func (b *builder) list(item *part) *xsdType {
 	if item.nillable {
 		stem = "Nullable" + stem
 	}
-	item.optional = true
+	item.optional = true // any number, none included
 	t := &xsdType{name: stem + "List", form: formList, item: item}
 	if made, ok := b.types[t.name]; ok && made.form == formList {
 		return made

@@ -1,0 +1,221 @@
+package soap
+
+import (
+	"strconv"
+
+	"tidings/fault"
+)
+
+// place is where in the arguments a value stands, linked to what it is part of.
+// It becomes text only when it is to blame.
+type place struct {
+	parent *place
+	name   string
+	index  int // of a list item; the name is empty then
+}
+
+func (p *place) String() string {
+	if p == nil {
+		return ""
+	}
+	above := p.parent.String()
+	switch {
+	case p.name == "":
+		return above + "[" + strconv.Itoa(p.index) + "]"
+	case above == "":
+		return p.name
+	}
+	return above + "." + p.name
+}
+
+// decoder turns elements into the JSON of variables. Children may come in any
+// order, with or without the namespace, because clients differ there; but none
+// may be unknown or come twice.
+type decoder struct {
+	namespace string
+	out       []byte
+}
+
+// variables decodes the payload of an operation.
+func (c *contract) variables(op *operation, payload elem) ([]byte, error) {
+	d := &decoder{namespace: c.namespace, out: make([]byte, 0, 512)}
+	if err := d.object(op.args, payload, nil); err != nil {
+		return nil, err
+	}
+	return d.out, nil
+}
+
+func (d *decoder) object(parts []*part, e elem, at *place) error {
+	if err := d.checkElement(e, at); err != nil {
+		return err
+	}
+	if !e.blank() {
+		return fault.Input(at.String(), "there is text where elements are expected")
+	}
+	var clears elem
+	seen, given := make([]bool, len(parts)), make([]bool, len(parts))
+	d.out = append(d.out, '{')
+	for child := range e.children() {
+		here := &place{parent: at, name: child.name().local}
+		i := d.find(parts, child)
+		if i < 0 {
+			return fault.Input(here.String(), "there is no element %.100s here", child.name().local)
+		}
+		if seen[i] {
+			return fault.Input(here.String(), "the element is given twice")
+		}
+		null, err := d.isNil(child, here)
+		seen[i], given[i] = true, !null
+		switch {
+		case err != nil:
+			return err
+		case null: // means "not given"
+			continue
+		case parts[i].clears:
+			clears = child
+			continue
+		}
+		d.member(parts[i].name)
+		if err := d.value(parts[i].typ, child, here); err != nil {
+			return err
+		}
+	}
+	for i, p := range parts {
+		if !given[i] && !p.optional {
+			return fault.Input((&place{parent: at, name: p.name}).String(), "the element is missing")
+		}
+	}
+	if clears.exists() {
+		if err := d.clear(parts, given, clears, at); err != nil {
+			return err
+		}
+	}
+	d.out = append(d.out, '}')
+	return nil
+}
+
+func (d *decoder) member(name string) {
+	if last := d.out[len(d.out)-1]; last != '{' {
+		d.out = append(d.out, ',')
+	}
+	d.out = append(append(append(d.out, '"'), name...), `":`...)
+}
+
+// find returns the index of the part that e is, -1 for none.
+func (d *decoder) find(parts []*part, e elem) int {
+	n := e.name()
+	if n.space != "" && n.space != d.namespace {
+		return -1
+	}
+	for i, p := range parts {
+		if p.name == n.local {
+			return i
+		}
+	}
+	return -1
+}
+
+func (d *decoder) isNil(e elem, at *place) (bool, error) {
+	value, _ := e.attr(xsiNS, "nil")
+	switch trim(value) {
+	case "", "0", "false":
+		return false, nil
+	case "1", "true":
+		if e.hasElements() || e.text() != "" {
+			return false, fault.Input(at.String(), "the element is nil and has a value")
+		}
+		return true, nil
+	}
+	return false, fault.Input(at.String(), "xsi:nil is neither true nor false")
+}
+
+// checkElement refuses references between elements, which SOAP 1.1 encoding had.
+func (d *decoder) checkElement(e elem, at *place) error {
+	if _, ok := e.attr("", "href"); ok {
+		return fault.Input(at.String(), "references to other elements are not supported: write the value in place")
+	}
+	return nil
+}
+
+func (d *decoder) value(t *xsdType, e elem, at *place) error {
+	switch t.form {
+	case formObject:
+		return d.object(t.fields, e, at)
+	case formList:
+		return d.list(t, e, at)
+	}
+	if err := d.checkElement(e, at); err != nil {
+		return err
+	}
+	if e.hasElements() {
+		return fault.Input(at.String(), "there are elements where a value is expected")
+	}
+	out, err := t.appendValue(d.out, e.text())
+	if err != nil {
+		return fault.Input(at.String(), "%s", err)
+	}
+	d.out = out
+	return nil
+}
+
+func (d *decoder) list(t *xsdType, e elem, at *place) error {
+	if err := d.checkElement(e, at); err != nil {
+		return err
+	}
+	if !e.blank() {
+		return fault.Input(at.String(), "the list holds text: put each value into an element %s", t.item.name)
+	}
+	d.out = append(d.out, '[')
+	index := 0
+	for child := range e.children() {
+		here := &place{parent: at, index: index}
+		if d.find([]*part{t.item}, child) < 0 {
+			return fault.Input(here.String(), "there is no element %.100s here: the values of a list are called %s", child.name().local, t.item.name)
+		}
+		null, err := d.isNil(child, here)
+		if err != nil {
+			return err
+		}
+		if index > 0 {
+			d.out = append(d.out, ',')
+		}
+		index++
+		if null {
+			d.out = append(d.out, "null"...) // refused by the schema where an item may not be null
+			continue
+		}
+		if err := d.value(t.item.typ, child, here); err != nil {
+			return err
+		}
+	}
+	d.out = append(d.out, ']')
+	return nil
+}
+
+// clear reads the names of fields to set to null.
+func (d *decoder) clear(parts []*part, given []bool, e elem, at *place) error {
+	here := &place{parent: at, name: clearName}
+	names := &decoder{namespace: d.namespace}
+	if err := names.list(clearList, e, here); err != nil {
+		return err
+	}
+	for item := range e.children() {
+		field := trim(item.text())
+		i := 0
+		for i < len(parts) && parts[i].name != field {
+			i++
+		}
+		switch {
+		case i == len(parts) || parts[i].clears || !parts[i].optional:
+			return fault.Input(here.String(), "there is no field %.100q that can be cleared", field)
+		case given[i]:
+			return fault.Input(here.String(), "the field %s is given a value, or cleared, already", field)
+		}
+		given[i] = true
+		d.member(field)
+		d.out = append(d.out, "null"...)
+	}
+	return nil
+}
+
+var clearList = &xsdType{form: formList, item: &part{name: "item", typ: &xsdType{form: formText}}}

@@ -1,0 +1,252 @@
+package soap
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"tidings/fault"
+)
+
+// result is what the engine answered, taken apart.
+type result struct {
+	root   []byte // the JSON of the root field; nil when it is null or absent
+	errors []resultError
+}
+
+// resultError is an entry of the errors of a GraphQL response.
+type resultError struct {
+	Message    string `json:"message"`
+	Path       []any  `json:"path"`
+	Extensions struct {
+		Code  fault.Code `json:"code"`
+		Field string     `json:"field"`
+	} `json:"extensions"`
+}
+
+// readResult takes a response apart. Its one root field is called "result".
+func readResult(body []byte) (result, error) {
+	var res result
+	r := &jsonReader{data: body}
+	err := r.members(func(name string) error {
+		value, err := r.skip(0)
+		if err != nil {
+			return err
+		}
+		switch name {
+		case "data":
+			res.root, err = rootOf(value)
+		case "errors":
+			err = json.Unmarshal(value, &res.errors)
+		}
+		return err
+	})
+	return res, err
+}
+
+// members calls fn for each member of the object that comes next; fn consumes
+// the value.
+func (r *jsonReader) members(fn func(name string) error) error {
+	if !r.take('{') {
+		return errJSON
+	}
+	for first := true; ; first = false {
+		more, err := r.more(first, '}')
+		if err != nil || !more {
+			return err
+		}
+		name, err := r.key()
+		if err != nil {
+			return err
+		}
+		if err := fn(string(name)); err != nil {
+			return err
+		}
+	}
+}
+
+func rootOf(data []byte) (root []byte, err error) {
+	r := &jsonReader{data: data}
+	if r.null() {
+		return nil, nil
+	}
+	err = r.members(func(name string) error {
+		value, err := r.skip(0)
+		if name == resultName && string(value) != "null" {
+			root = value
+		}
+		return err
+	})
+	return root, err
+}
+
+// verdict says what becomes of the errors. A root field that failed is a fault.
+// Below it, what the caller may not see is nil in the answer and no error; any
+// other error fails a query, while a mutation, which has happened, answers with
+// the errors in its header.
+func (op *operation) verdict(res result) (*failure, []resultError) {
+	var left []resultError
+	for _, e := range res.errors {
+		if res.root == nil || e.Extensions.Code != fault.Forbidden {
+			left = append(left, e)
+		}
+	}
+	switch {
+	case len(left) > 0 && (res.root == nil || !op.mutation):
+		return left[0].failure(), nil
+	case res.root == nil && !op.result.optional:
+		return failed(fmt.Errorf("%s: the result is null without an error", op.name)), nil
+	}
+	return nil, left
+}
+
+func (e resultError) failure() *failure {
+	path := e.Extensions.Field
+	if path == "" {
+		path = e.path()
+	}
+	code := e.Extensions.Code
+	if code == "" {
+		code = fault.Internal
+	}
+	return &failure{Error: &fault.Error{Code: code, Message: e.Message, Field: path}}
+}
+
+// path is where in the result the error is, empty for the whole of it.
+func (e resultError) path() string {
+	var b strings.Builder
+	for _, step := range e.Path[min(1, len(e.Path)):] {
+		switch step := step.(type) {
+		case float64:
+			b.WriteString("[" + strconv.Itoa(int(step)) + "]")
+		case string:
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			b.WriteString(step)
+		}
+	}
+	return b.String()
+}
+
+// answer writes the envelope of a result.
+func (c *contract) answer(op *operation, v version, res result, errors []resultError) ([]byte, error) {
+	out := beginEnvelope(make([]byte, 0, 1024+2*len(res.root)), v, c.namespace)
+	if len(errors) > 0 {
+		out = appendErrors(out, errors)
+	}
+	out = append(append(append(out, "<soap:Body><tns:"...), op.name...), "Response>"...)
+	if res.root != nil {
+		var err error
+		if out, err = op.result.append(out, &jsonReader{data: res.root}); err != nil {
+			return nil, fmt.Errorf("encode the result of %s: %w", op.name, err)
+		}
+	}
+	out = append(append(append(out, "</tns:"...), op.name...), "Response></soap:Body></soap:Envelope>"...)
+	return out, nil
+}
+
+func appendErrors(out []byte, errors []resultError) []byte {
+	out = append(out, "<soap:Header><tns:Errors>"...)
+	for _, e := range errors {
+		f := e.failure()
+		out = append(out, "<tns:error>"...)
+		out = appendElement(out, "code", string(f.Code))
+		out = appendElement(out, "message", f.Message)
+		out = appendElement(out, "path", f.Field)
+		out = append(out, "</tns:error>"...)
+	}
+	return append(out, "</tns:Errors></soap:Header>"...)
+}
+
+// append writes the part with the value that comes next in r.
+func (p *part) append(out []byte, r *jsonReader) ([]byte, error) {
+	if r.null() {
+		switch {
+		case p.nillable:
+			return append(append(append(out, "<tns:"...), p.name...), ` xsi:nil="true"/>`...), nil
+		case p.optional:
+			return out, nil
+		}
+		return nil, fmt.Errorf("%s is null", p.name)
+	}
+	out = append(append(append(out, "<tns:"...), p.name...), '>')
+	out, err := p.typ.append(out, r)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(append(out, "</tns:"...), p.name...), '>'), nil
+}
+
+// append writes the content of an element of the type. The members of an object
+// come in the order of its fields, because the document asked for them so.
+func (t *xsdType) append(out []byte, r *jsonReader) ([]byte, error) {
+	switch t.form {
+	case formObject:
+		return t.appendObject(out, r)
+	case formList:
+		return t.appendList(out, r)
+	}
+	if r.peek() == '"' {
+		text, err := r.string()
+		if err != nil {
+			return nil, err
+		}
+		return appendText(out, text), nil
+	}
+	text, err := r.skip(0)
+	if err != nil {
+		return nil, err
+	}
+	return appendText(out, text), nil
+}
+
+func (t *xsdType) appendObject(out []byte, r *jsonReader) ([]byte, error) {
+	if !r.take('{') {
+		return nil, errJSON
+	}
+	for i, f := range t.fields {
+		more, err := r.more(i == 0, '}')
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			return nil, fmt.Errorf("%s lacks %s", t.name, f.name)
+		}
+		name, err := r.key()
+		if err != nil {
+			return nil, err
+		}
+		if string(name) != f.name {
+			return nil, fmt.Errorf("%s has %s in place of %s", t.name, name, f.name)
+		}
+		if out, err = f.append(out, r); err != nil {
+			return nil, err
+		}
+	}
+	if !r.take('}') {
+		return nil, errJSON
+	}
+	return out, nil
+}
+
+func (t *xsdType) appendList(out []byte, r *jsonReader) ([]byte, error) {
+	if !r.take('[') {
+		return nil, errJSON
+	}
+	item := *t.item
+	item.optional = false // a null item is nil, or wrong
+	for first := true; ; first = false {
+		more, err := r.more(first, ']')
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			return out, nil
+		}
+		if out, err = item.append(out, r); err != nil {
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package soap
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tidings/bus"
+	"tidings/schema"
+)
+
+// Gateway is the edge: GET prints the WSDL, POST carries an envelope over the
+// bus to a Service and its answer back. It reads no XML and authenticates
+// nobody. It is safe for concurrent use.
+type Gateway struct {
+	bus     *bus.Bus
+	options Options
+	wsdls   [2]document // by version: with the port of SOAP 1.1 alone, and with both
+}
+
+// document is a printed WSDL.
+type document struct {
+	text []byte
+	etag string
+}
+
+// NewGateway returns the gateway for the contract of m. The error says what is
+// missing in o, or which names of the schema cannot be told apart in XML.
+func NewGateway(b *bus.Bus, m *schema.Model, o Options) (*Gateway, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	location, err := o.location()
+	if err != nil {
+		return nil, err
+	}
+	c, err := newContract(m, o)
+	if err != nil {
+		return nil, err
+	}
+	g := &Gateway{bus: b, options: o}
+	for v := range g.wsdls {
+		text := c.wsdl(location, version(v) == soap12)
+		sum := sha256.Sum256(text)
+		g.wsdls[v] = document{text, `"` + hex.EncodeToString(sum[:12]) + `"`}
+	}
+	return g, nil
+}
+
+// Paths are the URL paths to serve: that of the version, and the one without
+// version, which means the newest.
+func (g *Gateway) Paths() []string { return []string{g.options.path(), "/" + g.options.Service} }
+
+// Namespace is the target namespace of the contract.
+func (g *Gateway) Namespace() string { return g.options.Namespace }
+
+// ServeHTTP implements http.Handler. What goes wrong below SOAP is answered in
+// plain text: 405, 413, 415. A fault is an envelope with the status 500, in
+// both versions of SOAP, because most clients lose it under any other.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method == http.MethodPost:
+		g.post(w, r)
+	case (r.Method == http.MethodGet || r.Method == http.MethodHead) && asksForWSDL(r):
+		g.wsdl(w, r)
+	default:
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "POST an envelope, or GET ?wsdl", http.StatusMethodNotAllowed)
+	}
+}
+
+// asksForWSDL reports whether the query is ?wsdl or ?singleWsdl, in any case.
+func asksForWSDL(r *http.Request) bool {
+	for key := range r.URL.Query() {
+		if k := strings.ToLower(key); k == "wsdl" || k == "singlewsdl" {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *Gateway) wsdl(w http.ResponseWriter, r *http.Request) {
+	doc := g.wsdls[soap11]
+	if r.URL.Query().Get("soap") == "1.2" {
+		doc = g.wsdls[soap12]
+	}
+	w.Header().Set("Content-Type", "text/xml; charset=utf-8")
+	w.Header().Set("ETag", doc.etag)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(doc.text))
+}
+
+func (g *Gateway) post(w http.ResponseWriter, r *http.Request) {
+	contentType := r.Header.Get("Content-Type")
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil || !slices.Contains(mediaType[:], media) {
+		http.Error(w, "send the envelope as text/xml (SOAP 1.1) or application/soap+xml (SOAP 1.2)", http.StatusUnsupportedMediaType)
+		return
+	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		w.Header().Set("Accept-Encoding", "identity")
+		http.Error(w, "send the envelope uncompressed", http.StatusUnsupportedMediaType)
+		return
+	}
+	envelope, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBytes))
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		http.Error(w, "the envelope is larger than "+strconv.Itoa(maxBytes)+" bytes", http.StatusRequestEntityTooLarge)
+		return
+	}
+	if err != nil {
+		http.Error(w, "the envelope ended early", http.StatusBadRequest)
+		return
+	}
+	g.forward(w, r, envelope)
+}
+
+// forward hands the envelope to a worker and its answer to the caller.
+func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, envelope []byte) {
+	id := rand.Text()
+	w.Header().Set("X-Request-Id", id)
+	h := bus.Header{
+		headerContentType:   {r.Header.Get("Content-Type")},
+		headerAction:        {r.Header.Get("SOAPAction")},
+		headerAuthorization: {r.Header.Get("Authorization")},
+		headerRequestID:     {id},
+	}
+	if r.TLS != nil || g.options.TrustTransport {
+		h.Set(headerPrivate, "1")
+	}
+	answer, err := g.bus.Call(r.Context(), g.bus.Subjects().SOAP(g.options.Version, g.options.Service), h, envelope)
+	if err != nil {
+		answer = g.failed(r, envelope, id, err)
+	}
+	for _, key := range [...]string{headerContentType, headerRetryAfter} {
+		if value := answer.Header.Get(key); value != "" {
+			w.Header().Set(key, value)
+		}
+	}
+	status := http.StatusOK
+	if answer.Header.Get(headerStatus) != "200" {
+		status = http.StatusInternalServerError
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(answer.Data)))
+	w.WriteHeader(status)
+	_, _ = w.Write(answer.Data) // the caller may have gone
+}
+
+// failed is the answer when no service gave one.
+func (g *Gateway) failed(r *http.Request, envelope []byte, id string, err error) bus.Message {
+	f := failed(err)
+	f.requestID = id
+	if f.ours() && r.Context().Err() == nil {
+		g.options.Logger.LogAttrs(r.Context(), slog.LevelWarn, "envelope not answered", slog.String("request_id", id), slog.Any("error", err))
+	}
+	v := guessVersion(envelope)
+	h := bus.Header{headerContentType: {v.contentType()}, headerStatus: {"500"}}
+	if after := f.retryAfter(); after > 0 {
+		h.Set(headerRetryAfter, strconv.Itoa(after))
+	}
+	return bus.Message{Header: h, Data: f.envelope(v, g.options.Namespace)}
+}
+
+// guessVersion tells the version of an envelope that is not parsed: by the
+// namespace that comes first in it.
+func guessVersion(envelope []byte) version {
+	head := envelope[:min(len(envelope), 4096)]
+	twelve := bytes.Index(head, []byte(envelopeNS[soap12]))
+	eleven := bytes.Index(head, []byte(envelopeNS[soap11]))
+	if twelve >= 0 && (eleven < 0 || twelve < eleven) {
+		return soap12
+	}
+	return soap11
+}

@@ -1,0 +1,119 @@
+package soap
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// appendValue reads a value by the lexical rules of XML Schema and appends it as
+// JSON. The error says what the value should have been; ranges and formats
+// beyond the type are the schema's to check.
+func (t *xsdType) appendValue(out []byte, text string) ([]byte, error) {
+	if t.form == formText {
+		return appendJSONString(out, text), nil
+	}
+	text = trim(text)
+	switch t.form {
+	case formInt:
+		n, err := parseInt(text)
+		return strconv.AppendInt(out, n, 10), err
+	case formDouble:
+		f, err := parseDouble(text)
+		return strconv.AppendFloat(out, f, 'g', -1, 64), err
+	case formBoolean:
+		switch text {
+		case "true", "1":
+			return append(out, "true"...), nil
+		case "false", "0":
+			return append(out, "false"...), nil
+		}
+		return out, fmt.Errorf("%.40q is neither true nor false", text)
+	case formDateTime:
+		at, err := parseDateTime(text)
+		return appendJSONString(out, at.UTC().Format(time.RFC3339Nano)), err
+	case formDate:
+		day, err := parseDate(text)
+		return appendJSONString(out, day), err
+	default:
+		return t.appendEnum(out, text)
+	}
+}
+
+func (t *xsdType) appendEnum(out []byte, text string) ([]byte, error) {
+	for _, v := range t.values {
+		if v.name == text {
+			return appendJSONString(out, text), nil
+		}
+	}
+	return out, fmt.Errorf("%.100q is no value of %s", text, t.name)
+}
+
+// parseInt reads an xsd:int: a sign and leading zeros are allowed.
+func parseInt(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("%.40q is no whole number of 32 bits", text)
+	}
+	return n, nil
+}
+
+// parseDouble reads an xsd:double. INF and NaN have no place in GraphQL.
+func parseDouble(text string) (float64, error) {
+	if strings.Trim(text, "+-.0123456789eE") == "" {
+		if f, err := strconv.ParseFloat(text, 64); err == nil && !math.IsInf(f, 0) {
+			return f, nil
+		}
+	}
+	return 0, fmt.Errorf("%.40q is no finite number", text)
+}
+
+// parseDateTime reads an xsd:dateTime of the years 0000 to 9999. One without a
+// zone is in UTC; fractions are kept up to nanoseconds.
+func parseDateTime(text string) (time.Time, error) {
+	midnight := strings.Contains(text, "T24:00:00")
+	if midnight {
+		text = strings.Replace(text, "T24:", "T00:", 1)
+	}
+	for _, layout := range [...]string{time.RFC3339Nano, "2006-01-02T15:04:05"} {
+		if at, err := time.Parse(layout, text); err == nil && !strings.Contains(text, ",") {
+			if midnight {
+				at = at.AddDate(0, 0, 1)
+			}
+			if y := at.UTC().Year(); y >= 0 && y <= 9999 {
+				return at, nil
+			}
+		}
+	}
+	return time.Time{}, fmt.Errorf("%.60q is no date and time such as 2026-11-20T07:25:22Z", text)
+}
+
+// parseDate reads an xsd:date; a zone is dropped.
+func parseDate(text string) (string, error) {
+	for _, layout := range [...]string{"2006-01-02", "2006-01-02Z07:00"} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at.Format(time.DateOnly), nil
+		}
+	}
+	return "", fmt.Errorf("%.40q is no date such as 2026-11-20", text)
+}
+
+// appendJSONString quotes s, which is valid UTF-8: the scanner saw to that.
+func appendJSONString(out []byte, s string) []byte {
+	out = append(out, '"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"', c == '\\':
+			out = append(out, '\\', c)
+		case c < ' ':
+			out = append(out, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		default:
+			out = append(out, c)
+		}
+	}
+	return append(out, '"')
+}
+
+const hexDigits = "0123456789abcdef"

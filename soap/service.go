@@ -1,0 +1,145 @@
+package soap
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"tidings/auth"
+	"tidings/bus"
+	"tidings/fault"
+	"tidings/graphql"
+	"tidings/schema"
+)
+
+// The headers that an envelope has on the bus, besides Content-Type, SOAPAction
+// and Authorization, which are those of the HTTP request; and those of the
+// answer, besides Content-Type and Retry-After.
+const (
+	headerContentType   = "Content-Type"
+	headerAction        = "SOAPAction"
+	headerAuthorization = "Authorization"
+	headerRequestID     = "Tidings-Request-Id"
+	headerPrivate       = "Tidings-Private" // "1": nobody on the way could read the request
+	headerStatus        = "Tidings-Status"  // HTTP status of the answer
+	headerRetryAfter    = "Retry-After"     // seconds
+)
+
+// Service is the worker's end: it answers the envelopes that gateways put on
+// the bus. It is safe for concurrent use.
+type Service struct {
+	bus      *bus.Bus
+	engine   *graphql.Engine
+	accounts *auth.Accounts
+	verifier *auth.Verifier
+	contract *contract
+	options  Options
+}
+
+// NewService returns the service for the contract of m. The engine must be of
+// the same model. Accounts may be nil: then every password is wrong. The error
+// says which names of the schema cannot be told apart in XML.
+func NewService(b *bus.Bus, m *schema.Model, e *graphql.Engine, a *auth.Accounts, v *auth.Verifier, o Options) (*Service, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c, err := newContract(m, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Service{bus: b, engine: e, accounts: a, verifier: v, contract: c, options: o}, nil
+}
+
+// Run answers envelopes until ctx ends, and returns when the last one is
+// answered. Any number of processes may do so side by side.
+func (s *Service) Run(ctx context.Context) error {
+	o := s.options
+	return s.bus.Serve(ctx, "soap", "SOAP envelopes of "+o.Service+" "+o.Version, o.Concurrency, bus.Endpoint{
+		Name:    o.Service + "-" + o.Version,
+		Subject: s.bus.Subjects().SOAP(o.Version, o.Service),
+		Handle:  s.handle,
+	})
+}
+
+// handle answers one envelope. A fault is an answer like any other: it never
+// returns an error.
+func (s *Service) handle(ctx context.Context, m bus.Message) ([]byte, bus.Header, error) {
+	request, f := readEnvelope(m.Data, m.Header.Get(headerContentType))
+	v := request.version
+	h := bus.Header{headerContentType: {v.contentType()}, headerStatus: {"200"}}
+	if f == nil {
+		var out []byte
+		if out, f = s.call(ctx, request, m.Header); f == nil {
+			return out, h, nil
+		}
+	}
+	f.requestID = m.Header.Get(headerRequestID)
+	if f.Code == fault.Internal {
+		s.options.Logger.LogAttrs(ctx, slog.LevelError, "envelope not answered", slog.String("request_id", f.requestID), slog.Any("error", f.Error))
+	}
+	h.Set(headerStatus, "500")
+	if after := f.retryAfter(); after > 0 {
+		h.Set(headerRetryAfter, strconv.Itoa(after))
+	}
+	return f.envelope(v, s.contract.namespace), h, nil
+}
+
+// call does what the envelope asks for.
+func (s *Service) call(ctx context.Context, r *request, h bus.Header) ([]byte, *failure) {
+	who, f := s.principal(r, h.Get(headerAuthorization), h.Get(headerPrivate) == "1")
+	if f != nil {
+		return nil, f
+	}
+	c := s.contract
+	op, f := c.operation(r, h.Get(headerAction))
+	if f != nil {
+		return nil, f
+	}
+	variables, err := c.variables(op, r.payload)
+	if err != nil {
+		return nil, failed(err)
+	}
+	response := s.engine.Execute(ctx, who, graphql.Request{Query: op.document, Variables: variables})
+	res, err := readResult(response.Body)
+	if err != nil {
+		return nil, failed(err)
+	}
+	f, left := op.verdict(res)
+	if f != nil {
+		return nil, f
+	}
+	out, err := c.answer(op, r.version, res, left)
+	if err != nil {
+		return nil, failed(err)
+	}
+	return out, nil
+}
+
+// principal says who sent the request: the account of the UsernameToken, the
+// bearer of the HTTP token, or nobody. Two credentials must mean the same one.
+func (s *Service) principal(r *request, bearer string, private bool) (auth.Principal, *failure) {
+	creds, f := r.readSecurity(time.Now())
+	if f != nil {
+		return auth.Principal{}, f
+	}
+	who, err := s.verifier.Bearer(bearer)
+	if err != nil {
+		return auth.Principal{}, &failure{Error: fault.Of(err), wire: failedAuthentication}
+	}
+	if creds == nil {
+		return who, nil
+	}
+	if !private {
+		return auth.Principal{}, insecure(invalidSecurity, "a password may come over https only")
+	}
+	account, err := s.accounts.Password(creds.user, creds.password)
+	if err != nil {
+		return auth.Principal{}, &failure{Error: fault.Of(err), wire: failedAuthentication}
+	}
+	if !who.Anonymous() && who.Subject != account.Subject {
+		return auth.Principal{}, insecure(invalidSecurity, "the UsernameToken and the HTTP token name different callers")
+	}
+	return account, nil
+}
