@@ -38,7 +38,7 @@ func (c *compiler) checkType(def *ast.Definition) {
 	for _, field := range def.Fields {
 		place := def.Name + "." + field.Name
 		c.checkName(field.Name, field.Position)
-		c.checkTypeName(field.Type, field.Position)
+		c.checkTypeName(field.Type)
 		c.checkDirection(place, def, field)
 		c.checkDefault(place, field.DefaultValue, field.Type)
 		c.checkDirectives(place, field.Directives, location)
@@ -70,7 +70,7 @@ func (c *compiler) checkArguments(place string, args ast.ArgumentDefinitionList)
 	names.check(args, func(arg *ast.ArgumentDefinition) (string, *ast.Position) { return arg.Name, arg.Position })
 	for _, arg := range args {
 		c.checkName(arg.Name, arg.Position)
-		c.checkTypeName(arg.Type, arg.Position)
+		c.checkTypeName(arg.Type)
 		if def := c.lookup(arg.Type.Name()); def != nil && !def.IsInputType() {
 			c.at(arg.Position, "use a scalar, an enum or an input type", "the argument %s of %s has the type %s, which is for answers only", arg.Name, place, arg.Type)
 			continue
@@ -86,9 +86,12 @@ func (c *compiler) checkName(name string, pos *ast.Position) {
 	}
 }
 
-func (c *compiler) checkTypeName(typ *ast.Type, pos *ast.Position) {
-	if name := typ.Name(); c.lookup(name) == nil {
-		c.at(pos, "declare the type, or correct the name"+c.hint(name), "there is no type %s", name)
+func (c *compiler) checkTypeName(typ *ast.Type) {
+	for typ.Elem != nil {
+		typ = typ.Elem
+	}
+	if name := typ.NamedType; c.lookup(name) == nil {
+		c.at(typ.Position, "declare the type, or correct the name"+c.hint(name), "there is no type %s", name)
 	}
 }
 
