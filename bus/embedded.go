@@ -25,38 +25,33 @@ type embedded struct {
 
 // embed starts a server with JetStream. It takes no signals: the process that
 // embeds it decides when it stops.
-func embed(ctx context.Context, o Options) (e *embedded, err error) {
-	e = &embedded{unlock: func() {}, listen: o.Listen != ""}
-	defer func() {
-		if err != nil {
-			e.stop()
-		}
-	}()
-	dir := o.Dir
-	if dir == "" {
-		// The server keeps its own notes in files even when the log is in memory.
-		if dir, err = os.MkdirTemp("", "tidings-bus-*"); err != nil {
-			return nil, err
-		}
-		e.temp = dir
-	} else if e.unlock, err = lockDir(dir); err != nil {
+func embed(ctx context.Context, o Options) (*embedded, error) {
+	e := &embedded{unlock: func() {}, listen: o.Listen != ""}
+	if err := e.start(ctx, o); err != nil {
+		e.stop()
 		return nil, err
 	}
+	return e, nil
+}
+
+func (e *embedded) start(ctx context.Context, o Options) (err error) {
 	so := &server.Options{
 		ServerName: o.Prefix,
 		DontListen: o.Listen == "",
 		JetStream:  true,
-		StoreDir:   dir,
 		SyncAlways: o.SyncAlways,
 		NoSigs:     true,
 	}
 	if o.Listen != "" {
 		if so.Host, so.Port, err = splitListen(o.Listen); err != nil {
-			return nil, err
+			return err
 		}
 	}
+	if so.StoreDir, err = e.claim(o.Dir); err != nil {
+		return err
+	}
 	if e.ns, err = server.NewServer(so); err != nil {
-		return nil, fmt.Errorf("embedded server: %w", err)
+		return fmt.Errorf("embedded server: %w", err)
 	}
 	e.ns.SetLoggerV2(serverLog{o.Logger}, false, false, false)
 	e.ns.Start()
@@ -65,12 +60,27 @@ func embed(ctx context.Context, o Options) (e *embedded, err error) {
 		wait = min(wait, time.Until(d))
 	}
 	if !e.ns.ReadyForConnections(wait) {
-		return nil, fmt.Errorf("the embedded server did not start within %s: see its messages in the log; is the address %q free, and the directory %q readable and writable", wait.Round(time.Second), o.Listen, o.Dir)
+		return fmt.Errorf("the embedded server did not start within %s: see its messages in the log; is the address %q free, and the directory %q readable and writable", wait.Round(time.Second), o.Listen, o.Dir)
 	}
 	if !e.ns.JetStreamEnabled() {
-		return nil, fmt.Errorf("the embedded server could not open its store in %q: see its messages in the log; is the directory writable and the disk not full", o.Dir)
+		return fmt.Errorf("the embedded server could not open its store in %q: see its messages in the log; is the directory writable and the disk not full", o.Dir)
 	}
-	return e, nil
+	return nil
+}
+
+// claim locks the directory, or makes a temporary one: the server keeps its own
+// notes in files even when the log is in memory.
+func (e *embedded) claim(dir string) (string, error) {
+	if dir == "" {
+		temp, err := os.MkdirTemp("", "tidings-bus-*")
+		e.temp = temp
+		return temp, err
+	}
+	unlock, err := lockDir(dir)
+	if err == nil {
+		e.unlock = unlock
+	}
+	return dir, err
 }
 
 func (e *embedded) stop() {
@@ -110,19 +120,19 @@ func splitListen(addr string) (host string, port int, err error) {
 // it ends.
 func lockDir(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return func() {}, err
+		return nil, err
 	}
 	path := filepath.Join(dir, "lock")
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return func() {}, err
+		return nil, err
 	}
 	if err := lockFile(f); err != nil {
 		f.Close()
 		if errors.Is(err, errLocked) {
-			return func() {}, fmt.Errorf("the directory %s is in use by another process: stop that one, give this one a directory of its own, or let both use one external NATS server by its URL", dir)
+			return nil, fmt.Errorf("the directory %s is in use by another process: stop that one, give this one a directory of its own, or let both use one external NATS server by its URL", dir)
 		}
-		return func() {}, fmt.Errorf("lock %s: %w", path, err)
+		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	return func() { f.Close() }, nil
 }

@@ -1,0 +1,80 @@
+package bus_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"tidings/bus"
+	"tidings/bus/bustest"
+)
+
+func TestReadReturnsTheMatchingHistoryInOrder(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	s := b.Subjects()
+	var users, all []uint64
+	for i := range 3 {
+		for j := range 900 { // more than one batch
+			seq := mustAppend(t, b, bus.Entry{Subject: s.Record("User", fmt.Sprintf("%d-%d", i, j))})
+			users, all = append(users, seq), append(all, seq)
+		}
+		all = append(all, mustAppend(t, b, bus.Entry{Subject: s.Record("Post", fmt.Sprint(i))}))
+	}
+	last := all[len(all)-1]
+	tests := []struct {
+		name, filter string
+		after, upto  uint64
+		want         []uint64
+	}{
+		{"all", s.Log(), 0, last, all},
+		{"a type", s.Records("User"), 0, last, users},
+		{"from the middle", s.Records("User"), 1500, last, users[1499:]},
+		{"up to the middle", s.Records("User"), 0, 100, users[:100]},
+		{"one subject", s.Record("Post", "1"), 0, last, []uint64{1802}},
+		{"nothing matches", s.Record("Post", "none"), 0, last, nil},
+		{"nothing after", s.Log(), last, last, nil},
+	}
+	for _, test := range tests {
+		var got []uint64
+		first, err := b.Read(t.Context(), test.filter, test.after, test.upto, func(m bus.Message) error {
+			got = append(got, m.Seq)
+			return nil
+		})
+		if err != nil || fmt.Sprint(got) != fmt.Sprint(test.want) {
+			t.Errorf("%s: %d messages, want %d (%v)", test.name, len(got), len(test.want), err)
+		}
+		if len(test.want) > 0 && first != test.want[0] || len(test.want) == 0 && first != 0 {
+			t.Errorf("%s: the first was %d", test.name, first)
+		}
+	}
+}
+
+func TestReadShowsByPrevWhatHistoryTrimmed(t *testing.T) {
+	t.Parallel()
+	b := bustest.Open(t, bus.Options{History: 3})
+	subject := b.Subjects().Record("User", "1")
+	var last uint64
+	for range 5 {
+		last = mustAppend(t, b, bus.Entry{Subject: subject, After: last})
+	}
+	var got []string
+	_, err := b.Read(t.Context(), subject, 0, last, func(m bus.Message) error {
+		got = append(got, fmt.Sprintf("%d after %d", m.Seq, m.Prev))
+		return nil
+	})
+	if want := "[3 after 2 4 after 3 5 after 4]"; err != nil || fmt.Sprint(got) != want {
+		t.Fatalf("got %v, %v, want %s", got, err, want)
+	}
+}
+
+func TestReadEndsWithTheErrorOfItsFunction(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	last := mustAppend(t, b, bus.Entry{Subject: b.Subjects().Record("User", "1")}, bus.Entry{Subject: b.Subjects().Record("User", "2")})
+	boom := errors.New("boom")
+	first, err := b.Read(t.Context(), b.Subjects().Log(), 0, last, func(bus.Message) error { return boom })
+	if err != boom || first != 1 {
+		t.Fatalf("got %d, %v", first, err)
+	}
+}
