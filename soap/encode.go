@@ -110,7 +110,20 @@ func (e resultError) failure() *failure {
 	if code == "" {
 		code = fault.Internal
 	}
-	return &failure{Error: &fault.Error{Code: code, Message: e.Message, Field: path}}
+	return &failure{Error: &fault.Error{Code: code, Message: plainMessage(e.Message), Field: path}}
+}
+
+// plainMessage leaves out that the value came by a variable of the document,
+// which no caller of SOAP knows.
+func plainMessage(message string) string {
+	if rest, ok := strings.CutPrefix(message, `Variable "$`); ok {
+		if _, rest, ok = strings.Cut(rest, `" got an invalid value at "`); ok {
+			if _, reason, ok := strings.Cut(rest, `": `); ok {
+				return reason
+			}
+		}
+	}
+	return message
 }
 
 // path is where in the result the error is, empty for the whole of it.
