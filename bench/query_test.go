@@ -1,0 +1,91 @@
+package bench_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"tidings/graphql"
+)
+
+// question is one case in the words of each side. The selections are the same.
+type question struct {
+	name      string
+	query     string // of generated fields: Tidings reads its view, gqlgen its values
+	held      string // of functions: the records are there already
+	variables map[string]any
+}
+
+const (
+	objectFields = `{id name email adminNotes avatar createdAt}`
+	listFields   = `{nodes{id name avatar createdAt posts(limit:5){id title kind minutes createdAt}}}`
+)
+
+func questions() []question {
+	return []question{{
+		name:      "object",
+		query:     `query($id: ID!){user(id: $id)` + objectFields + `}`,
+		held:      `query($id: ID!){user: heldUser(id: $id)` + objectFields + `}`,
+		variables: map[string]any{"id": "user-0007"},
+	}, {
+		name:      "list",
+		query:     `query($n: Int){users(first: $n)` + listFields + `}`,
+		held:      `query($n: Int){users: heldUsers(first: $n)` + listFields + `}`,
+		variables: map[string]any{"n": int64(20)},
+	}}
+}
+
+// requests returns the question as Tidings is asked it, in both ways.
+func (q question) requests(t testing.TB) (stored, held graphql.Request) {
+	t.Helper()
+	variables, err := json.Marshal(q.variables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return graphql.Request{Query: q.query, Variables: variables}, graphql.Request{Query: q.held, Variables: variables}
+}
+
+func TestBothSidesAnswerAlike(t *testing.T) {
+	s := newService(t)
+	b := newBaseline(t, s)
+	for _, q := range questions() {
+		stored, held := q.requests(t)
+		raw, err := b.execute(t.Context(), q.query, q.variables)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := compact(t, raw)
+		if got := compact(t, s.engine.Execute(t.Context(), who, stored).Body); got != want {
+			t.Errorf("%s: the service answers %s, gqlgen %s", q.name, got, want)
+		}
+		if got := compact(t, s.engine.Execute(t.Context(), who, held).Body); got != want {
+			t.Errorf("%s: held records answer %s, gqlgen %s", q.name, got, want)
+		}
+		t.Logf("%s: %d bytes", q.name, len(want))
+	}
+}
+
+func BenchmarkQuery(b *testing.B) {
+	s := newService(b)
+	base := newBaseline(b, s)
+	for _, q := range questions() {
+		stored, held := q.requests(b)
+		for name, r := range map[string]graphql.Request{"tidings": stored, "tidings,held": held} {
+			b.Run(q.name+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if response := s.engine.Execute(b.Context(), who, r); response.Code != "" {
+						b.Fatalf("%s", response.Body)
+					}
+				}
+			})
+		}
+		b.Run(q.name+"/gqlgen", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := base.execute(b.Context(), q.query, q.variables); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
