@@ -47,6 +47,8 @@ type where struct {
 	sql   strings.Builder
 	args  []any
 	nodes int
+	// plain: the comparison being written may not use an index.
+	plain bool
 }
 
 func (w *where) add(sql string, args ...any) {
@@ -54,60 +56,78 @@ func (w *where) add(sql string, args ...any) {
 	w.args = append(w.args, args...)
 }
 
-// narrow writes the conditions of a query: its filter and its owner.
-func (w *where) narrow(f *Filter, owner string) error {
-	if err := w.filter(f); err != nil {
-		return err
+// all writes conditions that must all hold. Of their indexes only the guide's
+// may be used.
+func (w *where) all(conditions []*Filter, guide *Filter) error {
+	if len(conditions) == 0 {
+		w.add("1")
 	}
-	switch {
-	case owner == "":
-	case w.table.owner == nil:
-		w.add(" AND 0") // nobody owns any
-	default:
-		w.add(" AND "+w.table.owner.name+" = ?", owner)
+	for i, f := range conditions {
+		if i > 0 {
+			w.add(" AND ")
+		}
+		w.plain = f != guide
+		if err := w.filter(f); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
+// filter writes one filter, in parentheses where it has several parts.
 func (w *where) filter(f *Filter) error {
 	if w.nodes++; w.nodes > maxConditions {
 		return fault.Input("filter", "it has more than %d conditions", maxConditions)
 	}
-	if f == nil {
+	parts := split(nil, f)
+	if len(parts) == 0 {
 		w.add("1")
 		return nil
 	}
-	w.add("(1")
-	if f.Field != nil {
-		w.add(" AND ")
-		if err := w.compare(f); err != nil {
-			return err
+	w.add("(")
+	for i, part := range parts {
+		if i > 0 {
+			w.add(" AND ")
 		}
-	}
-	for _, each := range f.And {
-		w.add(" AND ")
-		if err := w.filter(each); err != nil {
-			return err
-		}
-	}
-	if f.Or != nil {
-		w.add(" AND (0")
-		for _, each := range f.Or {
-			w.add(" OR ")
-			if err := w.filter(each); err != nil {
-				return err
-			}
-		}
-		w.add(")")
-	}
-	if f.Not != nil {
-		w.add(" AND NOT ")
-		if err := w.filter(f.Not); err != nil {
+		if err := w.part(part); err != nil {
 			return err
 		}
 	}
 	w.add(")")
 	return nil
+}
+
+// part writes a comparison, an Or or a Not.
+func (w *where) part(f *Filter) error {
+	switch {
+	case f.Field != nil:
+		return w.compare(f)
+	case f.Not != nil:
+		w.add("NOT ")
+		return w.filter(f.Not)
+	case len(f.Or) == 0:
+		w.add("0")
+		return nil
+	}
+	w.add("(")
+	for i, each := range f.Or {
+		if i > 0 {
+			w.add(" OR ")
+		}
+		if err := w.filter(each); err != nil {
+			return err
+		}
+	}
+	w.add(")")
+	return nil
+}
+
+// column returns the name to compare with; a plus keeps SQLite off its index.
+func (w *where) column(c *column) string {
+	if w.plain {
+		return "+" + c.name
+	}
+	return c.name
 }
 
 // compare writes one comparison. See missing for what stands for null.
@@ -123,6 +143,7 @@ func (w *where) compare(f *Filter) error {
 	case "beginsWith", "contains", "notContains":
 		return w.compareText(c, f, at)
 	}
+	name := w.column(c)
 	value, err := bound(c.field.Kind, f.Value, at)
 	if err != nil {
 		return err
@@ -132,17 +153,17 @@ func (w *where) compare(f *Filter) error {
 	}
 	switch f.Op {
 	case "eq":
-		w.add(c.name+" = ?", value)
+		w.add(name+" = ?", value)
 	case "ne":
-		w.add(c.name+" <> ?", value)
+		w.add(name+" <> ?", value)
 	case "lt":
-		w.add("("+c.name+" > ? AND "+c.name+" < ?)", missing, value)
+		w.add("("+name+" > ? AND "+name+" < ?)", missing, value)
 	case "le":
-		w.add("("+c.name+" > ? AND "+c.name+" <= ?)", missing, value)
+		w.add("("+name+" > ? AND "+name+" <= ?)", missing, value)
 	case "gt":
-		w.add(c.name+" > ?", value)
+		w.add(name+" > ?", value)
 	case "ge":
-		w.add(c.name+" >= ?", value)
+		w.add(name+" >= ?", value)
 	default:
 		return fault.Input(at, "there is no such comparison")
 	}
@@ -168,7 +189,7 @@ func (w *where) compareList(c *column, f *Filter, at string) error {
 		if len(list) != 2 || list[0] == nil || list[1] == nil {
 			return fault.Input(at, "two values are needed, the lowest and the highest")
 		}
-		w.add(c.name+" BETWEEN ? AND ?", values...)
+		w.add(w.column(c)+" BETWEEN ? AND ?", values...)
 		return nil
 	}
 	if len(values) == 0 {
@@ -176,7 +197,7 @@ func (w *where) compareList(c *column, f *Filter, at string) error {
 		return nil
 	}
 	values = padded(values)
-	w.add(c.name + map[string]string{"in": " IN (?", "notIn": " NOT IN (?"}[f.Op])
+	w.add(w.column(c) + map[string]string{"in": " IN (?", "notIn": " NOT IN (?"}[f.Op])
 	w.add(strings.Repeat(",?", len(values)-1)+")", values...)
 	return nil
 }
@@ -198,17 +219,18 @@ func (w *where) compareText(c *column, f *Filter, at string) error {
 	if !ok {
 		return fault.Input(at, "text is needed")
 	}
+	name := w.column(c)
 	switch f.Op {
 	case "beginsWith":
-		w.add("("+c.name+" >= ?", text) // text sorts above missing
+		w.add("("+name+" >= ?", text) // text sorts above missing
 		if next, ok := successor(text); ok {
-			w.add(" AND "+c.name+" < ?", next)
+			w.add(" AND "+name+" < ?", next)
 		}
 		w.add(")")
 	case "contains":
-		w.add("("+c.name+" > ? AND instr("+c.name+", ?) > 0)", missing, text)
+		w.add("("+name+" > ? AND instr("+name+", ?) > 0)", missing, text)
 	case "notContains":
-		w.add("("+c.name+" = ? OR instr("+c.name+", ?) = 0)", missing, text)
+		w.add("("+name+" = ? OR instr("+name+", ?) = 0)", missing, text)
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func (v *View) Count(ctx context.Context, typ string, f *Filter, owner string) (
 	}
 	w := where{table: t}
 	w.add("SELECT count(*) FROM " + t.name + " WHERE ")
-	if err := w.narrow(f, owner); err != nil {
+	if err := w.filter(&Filter{And: t.conjuncts(f, owner)}); err != nil {
 		return 0, err
 	}
 	r, err := v.reader(ctx)
@@ -104,10 +104,12 @@ type listing struct {
 	backward      bool
 	size          int
 	after, before []any // places; nil for none
+	conditions    []*Filter
+	guide         *Filter // the condition that leads to the records; nil: the order does
 }
 
 func newListing(t *table, q Query) (l *listing, err error) {
-	l = &listing{table: t, query: q, size: q.First}
+	l = &listing{table: t, query: q, size: q.First, conditions: t.conjuncts(q.Filter, q.Owner)}
 	switch {
 	case q.First < 0:
 		return nil, fault.Input("first", "it cannot be negative")
@@ -138,6 +140,9 @@ func newListing(t *table, q Query) (l *listing, err error) {
 
 // read reads the page, and what lies beyond the cursors, from one state.
 func (l *listing) read(ctx context.Context, r *session) (page Page, err error) {
+	if err := l.chooseGuide(ctx, r); err != nil {
+		return page, err
+	}
 	if l.after == nil && l.before == nil {
 		more, err := l.readPage(ctx, r, &page)
 		page.HasNext, page.HasPrevious = more && !l.backward, more && l.backward
@@ -207,7 +212,7 @@ func (l *listing) pageSQL() (*where, error) {
 		w.add(", " + t.column.name)
 	}
 	w.add(" FROM " + l.table.name + " WHERE ")
-	if err := w.narrow(l.query.Filter, l.query.Owner); err != nil {
+	if err := w.all(l.conditions, l.guide); err != nil {
 		return nil, err
 	}
 	w.past(l.sorting.terms, l.after, false, false)
@@ -235,7 +240,7 @@ func (l *listing) beyond(ctx context.Context, r *session, known bool, place []an
 	}
 	w := &where{table: l.table}
 	w.add("SELECT EXISTS (SELECT 1 FROM " + l.table.name + " WHERE ")
-	if err := w.narrow(l.query.Filter, l.query.Owner); err != nil {
+	if err := w.all(l.conditions, l.guide); err != nil {
 		return false, err
 	}
 	w.past(l.sorting.terms, place, backward, true)

@@ -196,7 +196,7 @@ func (g generator) filter(depth int) *view.Filter {
 	}
 	ops := []string{"eq", "ne", "lt", "le", "gt", "ge", "in", "notIn", "between"}
 	f.Field = g.indexed()
-	if f.Field.Kind == schema.KindString || f.Field.Kind == schema.KindEnum {
+	if f.Field.Kind == schema.KindString || f.Field.Kind == schema.KindID || f.Field.Kind == schema.KindEnum {
 		ops = append(ops, "beginsWith", "contains", "notContains")
 	}
 	f.Op = ops[g.IntN(len(ops))]
@@ -216,7 +216,7 @@ func (g generator) filter(depth int) *view.Filter {
 }
 
 func (g generator) indexed() *schema.Field {
-	fields := []*schema.Field{g.title, g.minutes, g.score, g.draft, g.created, g.kind}
+	fields := []*schema.Field{g.post.Fields[0], g.title, g.minutes, g.score, g.draft, g.created, g.kind}
 	return fields[g.IntN(len(fields))]
 }
 
@@ -239,17 +239,17 @@ func (g generator) query() view.Query {
 
 func TestPagesEqualAPlainReference(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(6) {
+	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			g := generator{rand.New(rand.NewPCG(seed, 1)), newFixture()}
 			v := open(t, g.model, "")
 			records := make([]object, 80)
 			for i := range records {
-				records[i] = g.record(numbered(g.IntN(1000)*100 + i))
+				records[i] = g.record([]string{"", "!", "-", "a", "ä"}[g.IntN(5)] + numbered(g.IntN(1000)*100+i))
 			}
 			put(t, v, "Post", records...)
-			for range 150 {
+			for range 60 {
 				q := g.query()
 				want := sorted(records, q)
 				if n, err := v.Count(t.Context(), "Post", q.Filter, q.Owner); err != nil || n != len(want) {

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // maxStatements bounds the prepared statements that one connection keeps.
@@ -97,17 +99,21 @@ func (s *session) snapshot(ctx context.Context, fn func(context.Context) error) 
 }
 
 func (s *session) between(ctx context.Context, begin string, fn func(context.Context) error) error {
-	if err := s.exec(ctx, begin); err != nil {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	always := context.WithoutCancel(ctx) // a transaction never stays open
+	if err := s.exec(always, begin); err != nil {
+		return err
+	}
 	err := fn(ctx)
 	if err == nil {
 		if err = s.exec(always, "COMMIT"); err == nil {
 			return nil
 		}
 	}
-	if undo := s.exec(always, "ROLLBACK"); undo != nil && code(undo) != 1 {
+	// SQLITE_ERROR: SQLite has already rolled back by itself
+	if undo := s.exec(always, "ROLLBACK"); undo != nil && code(undo) != sqlite3.SQLITE_ERROR {
 		err = errors.Join(err, undo)
 	}
 	return err

@@ -19,7 +19,8 @@ type table struct {
 }
 
 // column holds one field of every record, in a form that SQL compares right.
-// It has no declared type, so a value stays what it was bound as.
+// It has no declared type, nor has the id: with one, SQLite would turn what it is
+// compared with, missing above all, into text.
 type column struct {
 	field   *schema.Field
 	name    string // quoted
@@ -110,7 +111,7 @@ func (t *table) create() []string {
 			indexes = append(indexes, fmt.Sprintf("CREATE INDEX %s ON %s (%s, id)", name, t.name, c.name))
 		}
 	}
-	table := fmt.Sprintf("CREATE TABLE %s (id TEXT PRIMARY KEY NOT NULL, doc BLOB NOT NULL, seq INTEGER NOT NULL%s)", t.name, columns.String())
+	table := fmt.Sprintf("CREATE TABLE %s (id PRIMARY KEY NOT NULL, doc BLOB NOT NULL, seq INTEGER NOT NULL%s)", t.name, columns.String())
 	return append([]string{table}, indexes...)
 }
 

@@ -139,11 +139,13 @@ func (v *View) Close() (err error) {
 	return err
 }
 
-// release lets go of whatever Open had got hold of, the readers apart, which
-// belong to the database handle.
+// release lets go of whatever Open had got hold of. No call is running.
 func (v *View) release() (err error) {
+	for len(v.readers) > 0 {
+		err = errors.Join(err, (<-v.readers).close())
+	}
 	if v.writer != nil {
-		err = v.writer.close()
+		err = errors.Join(err, v.writer.close())
 	}
 	if v.files != nil {
 		err = errors.Join(err, v.files.close())

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"tidings/fault"
 	"tidings/schema"
@@ -233,7 +234,7 @@ func TestReadersSeeWholeBatchesWhileAWriterApplies(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
 	v := open(t, f.model, "")
-	const batches, size = 60, 10
+	const batches, size = 30, 10
 	done := make(chan struct{})
 	var readers sync.WaitGroup
 	for range 4 {
@@ -276,27 +277,22 @@ func TestContextEndsAStatement(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
 	v := open(t, f.model, "")
-	var records []object
-	for i := range 20_000 {
-		records = append(records, object{"id": numbered(i), "title": strings.Repeat("x", 30)})
+	records := make([]object, 500)
+	for i := range records {
+		records[i] = object{"id": numbered(i), "title": strings.Repeat("x", 60_000)}
 	}
 	put(t, v, "Post", records...)
-	slow := &view.Filter{}
+	slow := &view.Filter{} // reads 12 GB
 	for i := range 400 {
 		slow.And = append(slow.And, &view.Filter{Field: f.title, Op: "notContains", Value: fmt.Sprint(i)})
 	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	ended := make(chan error)
-	go func() {
-		_, err := v.Count(ctx, "Post", slow, "")
-		ended <- err
-	}()
-	cancel(nil)
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	if _, err := v.Count(ctx, "Post", slow, ""); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal("it ran to its end:", err)
 	}
 	for range 8 { // every reader still works
-		if n, err := v.Count(t.Context(), "Post", nil, ""); n != 20_000 || err != nil {
+		if n, err := v.Count(t.Context(), "Post", nil, ""); n != len(records) || err != nil {
 			t.Fatal(n, err)
 		}
 	}
