@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -32,18 +33,11 @@ func (c *compiler) constraint(field *Field, directive *ast.Directive) *Constrain
 	if k.Min != nil && k.Max != nil && *k.Min > *k.Max {
 		c.at(directive.Position, "swap them", "no number can be at least %v and at most %v", *k.Min, *k.Max)
 	}
-	low, high := cmpOr(k.ExclusiveMin, k.Min), cmpOr(k.ExclusiveMax, k.Max)
+	low, high := cmp.Or(k.ExclusiveMin, k.Min), cmp.Or(k.ExclusiveMax, k.Max)
 	if (k.ExclusiveMin != nil || k.ExclusiveMax != nil) && low != nil && high != nil && *low >= *high {
 		c.at(directive.Position, "widen the range", "no number lies between %v and %v", *low, *high)
 	}
 	return k
-}
-
-func cmpOr(a, b *float64) *float64 {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // suits reports whether a rule can be asked of the field's values.

@@ -112,6 +112,9 @@ func (c *compiler) checkMembers(def *ast.Definition) {
 			c.at(value.Position, "rename the value, for example "+strings.ToUpper(value.Name), "%s cannot be a value of the enum %s", value.Name, def.Name)
 		}
 	}
+	if members := len(def.Fields) + len(def.EnumValues) + len(def.Types); members == 0 && def.Kind != ast.Scalar {
+		c.at(def.Position, "give it a member, or remove it", "%s is declared without members", def.Name)
+	}
 	if n := max(len(def.Fields), len(def.EnumValues), len(def.Types), len(def.Interfaces)); n > maxMembers {
 		c.at(def.Position, "split the type", "%s has %d members; at most %d are allowed", def.Name, n, maxMembers)
 	}

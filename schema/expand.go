@@ -111,7 +111,11 @@ func nullable(typ *ast.Type) *ast.Type {
 // resource adds everything that one resource generates.
 func (e *expansion) resource(r *Resource) {
 	var text strings.Builder
-	if err := e.template.Execute(&text, r); err != nil {
+	data := struct {
+		*Resource
+		DefaultPage, MaxPage int
+	}{r, DefaultPage, MaxPage}
+	if err := e.template.Execute(&text, data); err != nil {
 		panic("schema: the built-in expansion is wrong: " + err.Error())
 	}
 	e.addText("expansion of "+r.Name, text.String(), r)
@@ -215,9 +219,9 @@ func (e *expansion) sortRoots() {
 	}
 }
 
-// comparable are the fields that lists can be filtered and ordered by: those
-// with an index, less those whose reading has a rule, since an order or a
-// filter would reveal them.
+// comparableFields are those that lists can be filtered and ordered by: the indexed
+// ones, less those whose reading has a rule of its own, since an order or a
+// filter would reveal their values.
 func comparableFields(r *Resource) []*Field {
 	var fields []*Field
 	for _, field := range r.Fields {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // kinds gives the kind of each scalar that a record can hold, by its SDL name.
@@ -75,6 +76,9 @@ func (k Kind) Parse(value any) (any, error) {
 }
 
 func (k Kind) parseText(s string) (any, error) {
+	if !utf8.ValidString(s) {
+		return nil, errors.New("must be valid UTF-8")
+	}
 	switch k {
 	case KindID:
 		if s == "" {

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/validator"
+	"golang.org/x/tools/txtar"
 
 	"tidings/schema"
 )
@@ -137,6 +139,14 @@ func FuzzLoad(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(string(text))
+	archives, _ := filepath.Glob("testdata/faults/*.txtar")
+	for _, path := range archives {
+		archive, err := txtar.ParseFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(archive.Files[0].Data))
+	}
 	f.Add("type Query { \"\"\"\n  a \\\"\"\"\n b\"\"\" hello(a: [Int!]! = [1], b: E = A): String @deprecated(reason: \"\\u00e9\\n\") }\nenum E { A }")
 	f.Add("directive @x(a: DateTime, r: AuthRole = ADMIN) repeatable on OBJECT | ENUM_VALUE\ntype A @resource @x { id: ID! @owner b: [URL!] @default(value: \"https://a.b\") @index }")
 	f.Add("schema { query: Query }\nextend type Query { f(i: I = {a: 1.5, b: [{a: 2}]}): U }\ninput I @oneOf { a: Float b: [I!] }\nunion U = A | B\ntype A implements N { n: Int } type B { n: Int }\ninterface N { n: Int }")

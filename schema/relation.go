@@ -52,11 +52,7 @@ func (c *compiler) belongsTo(r *Resource, field *Field, def *ast.FieldDefinition
 	if len(def.Arguments) > 0 {
 		c.at(def.Arguments[0].Position, "remove the arguments", "%s belongs to one record, so it takes no arguments", def.Name)
 	}
-	key := c.key(r, field.Relation.Field, directive, "field")
-	if key != nil && key.Auth[Read] != nil && field.Auth[Read] == nil {
-		c.at(directive.Position, "give the relation the same @auth as "+key.Name,
-			"the relation %s would reveal %s, which has a rule of its own", def.Name, key.Name)
-	}
+	c.key(r, field, directive, "field")
 }
 
 func (c *compiler) hasMany(m *Model, r *Resource, field *Field, def *ast.FieldDefinition) {
@@ -71,7 +67,7 @@ func (c *compiler) hasMany(m *Model, r *Resource, field *Field, def *ast.FieldDe
 
 	through, targetField := stringArg(directive, "through"), stringArg(directive, "target")
 	if through == "" && targetField == "" {
-		c.key(relation.Target, relation.Field, directive, "field")
+		c.key(relation.Target, field, directive, "field")
 		return
 	}
 	if through == "" || targetField == "" {
@@ -83,26 +79,29 @@ func (c *compiler) hasMany(m *Model, r *Resource, field *Field, def *ast.FieldDe
 		c.at(argPosition(directive, "through"), "name a type with @resource", "%s goes through %s, which is no resource", def.Name, through)
 		return
 	}
-	c.key(relation.Through, relation.Field, directive, "field")
-	c.key(relation.Through, targetField, directive, "target")
+	c.key(relation.Through, field, directive, "field")
+	c.key(relation.Through, field, directive, "target")
 }
 
-// key finds the field that a relation follows and marks it as indexed.
-func (c *compiler) key(r *Resource, name string, directive *ast.Directive, arg string) *Field {
-	pos := argPosition(directive, arg)
+// key finds the field of r that a relation follows, named by an argument of its
+// directive, and marks it as indexed.
+func (c *compiler) key(r *Resource, relation *Field, directive *ast.Directive, arg string) {
+	name, pos := stringArg(directive, arg), argPosition(directive, arg)
 	key := r.Field(name)
 	switch {
 	case key == nil:
 		c.at(pos, "add `"+fieldName(name)+": ID` to "+r.Name+" or correct the name", "%s has no field %q", r.Name, name)
-		return nil
+		return
 	case key.Kind != KindID || key.Type.Elem != nil:
 		c.at(pos, "name a field of the type ID", "%s.%s has the type %s, so it cannot hold the id of a record", r.Name, name, key.Type)
-		return nil
+		return
 	case name == "id" && arg == "target":
 		c.at(pos, "name the field of "+r.Name+" that holds the other record's id", "%s.id is the id of %s itself", r.Name, r.Name)
+	case key.Auth[Read] != nil && relation.Auth[Read] == nil:
+		c.at(pos, "give the relation the same @auth as "+key.Name,
+			"the relation %s would reveal %s.%s, which has a rule of its own", relation.Name, r.Name, name)
 	}
 	key.Indexed = true
-	return key
 }
 
 func fieldName(name string) string {
