@@ -76,6 +76,7 @@ func readSources(dir fs.FS, r *reporter) ([]*ast.Source, error) {
 		return nil, err
 	}
 	var sources []*ast.Source
+	lines := strings.NewReplacer("\r\n", "\n", "\r", "\n") // one line ending to GraphQL; gqlparser miscounts columns
 	left := maxTotalBytes
 	for _, entry := range entries {
 		name := entry.Name()
@@ -95,7 +96,7 @@ func readSources(dir fs.FS, r *reporter) ([]*ast.Source, error) {
 			continue
 		}
 		if !strings.HasPrefix(text, generatedMark) {
-			sources = append(sources, &ast.Source{Name: name, Input: text})
+			sources = append(sources, &ast.Source{Name: name, Input: lines.Replace(text)})
 		}
 	}
 	if len(sources) == 0 && len(r.list) == 0 {

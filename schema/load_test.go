@@ -128,6 +128,17 @@ func TestLoadTellsAnUnreadableDirectoryFromAWrongSchema(t *testing.T) {
 	}
 }
 
+func TestPlacesCountCharactersWhateverTheLineEnding(t *testing.T) {
+	t.Parallel()
+	for _, ending := range []string{"\n", "\r\n", "\r"} {
+		sdl := strings.ReplaceAll("\ufefftype A @resource {\n  id: ID! # é😀\n  \"é😀\" b: Foo\n}", "\n", ending)
+		_, err := schema.Load(fstest.MapFS{"a.graphql": {Data: []byte(sdl)}})
+		if err == nil || !strings.HasPrefix(err.Error(), "a.graphql:3:11: there is no type Foo") {
+			t.Errorf("with %q: %v", ending, err)
+		}
+	}
+}
+
 // reload parses the printed contract as a stranger would.
 func reload(sdl string) (*ast.Schema, error) {
 	return validator.LoadSchema(validator.Prelude, &ast.Source{Name: "contract.graphql", Input: sdl})
