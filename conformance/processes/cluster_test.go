@@ -1,0 +1,121 @@
+//go:build conformance
+
+package processes
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// cluster is an installation of several processes.
+type cluster struct {
+	nats    *process
+	apis    []*api
+	workers []*process
+	data    string // where the development key is
+}
+
+// startCluster runs two apis and two workers beside a nats-server.
+func startCluster(t testing.TB) *cluster {
+	t.Helper()
+	c := &cluster{data: t.TempDir()}
+	var env []string
+	c.nats, env = startNATS(t)
+	for i := range 2 {
+		c.workers = append(c.workers, startWorker(t, fmt.Sprintf("worker %d", i+1), c.data, env))
+		c.apis = append(c.apis, startAPI(t, fmt.Sprintf("api %d", i+1), c.data, env))
+	}
+	return c
+}
+
+// authors are the tokens of n users.
+func (c *cluster) authors(t testing.TB, n int) []string {
+	t.Helper()
+	tokens := make([]string, n)
+	for i := range tokens {
+		tokens[i] = token(t, c.data, fmt.Sprintf("author%d", i), "USER")
+	}
+	return tokens
+}
+
+// createUser makes a user who is the bearer of the token.
+func createUser(name, email string) call {
+	return call{
+		Query:     `mutation ($input: CreateUserInput!) { done: createUser(input: $input) { id name email } }`,
+		Variables: map[string]any{"input": map[string]any{"name": name, "email": email}},
+	}
+}
+
+func TestTwoAPIsAndTwoWorkersAreOneService(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t)
+	one, two := c.apis[0], c.apis[1]
+	ada := token(t, c.data, "ada", "USER")
+
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	sockets, err := dialSocket(ctx, two.url, "", userChanges)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sockets.close()
+	if err := sockets.(*socket).stands(); err != nil {
+		t.Fatal(err)
+	}
+
+	var answer struct{ Done record }
+	mustPost(t, one.url, ada, createUser("Ada", "ada@example.org"), &answer)
+	if want := (record{ID: "ada", Name: "Ada", Email: "ada@example.org"}); answer.Done != want {
+		t.Errorf("the mutation answered %+v, want %+v", answer.Done, want)
+	}
+	first := expect(t, sockets, "CREATED", "ada", "Ada")
+
+	// From the cursor that the socket of api 2 gave, by events from api 1.
+	events, err := dialEvents(ctx, one.url, "", userChanges.resume(first.Cursor))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.close()
+
+	soap(t, one.url, readPartner(t, one), "CreateUser",
+		`<t:input><t:name>Partner</t:name><t:email>partner@example.org</t:email></t:input>`)
+	second := expect(t, sockets, "CREATED", "partner", "Partner")
+	if other := expect(t, events, "CREATED", "partner", "Partner"); other != second {
+		t.Errorf("by SSE %+v, by WebSocket %+v", other, second)
+	}
+	body := soap(t, two.url, readPartner(t, two), "GetUser", `<t:id>ada</t:id>`)
+	if !strings.Contains(body, ">Ada</") {
+		t.Errorf("SOAP on the other api does not know Ada: %s", body)
+	}
+
+	for _, a := range c.apis {
+		checkState(t, a, "", "users", "name", map[string]string{"ada": "Ada", "partner": "Partner"})
+	}
+	data, err := post(ctx, two.url, "", call{Query: `{ user(id: "ada") { name email } }`})
+	if want := `{"user":{"name":"Ada","email":null}}`; string(data) != want {
+		t.Errorf("an anonymous caller got %s, want %s", data, want)
+	}
+	if err == nil || !strings.HasPrefix(err.Error(), "FORBIDDEN") {
+		t.Errorf("the refused field says %v", err)
+	}
+}
+
+// expect reads the next event, which must be the given one.
+func expect(t testing.TB, s stream, kind, id, text string) event {
+	t.Helper()
+	r, err := s.next()
+	if err != nil {
+		t.Fatalf("instead of %s %s: %v", kind, id, err)
+	}
+	e, err := readEvent(r)
+	if err != nil {
+		t.Fatalf("instead of %s %s: %v", kind, id, err)
+	}
+	if e.Kind != kind || e.ID != id || e.Text != text {
+		t.Fatalf("the event is %+v, want %s %s %q", e, kind, id, text)
+	}
+	return e
+}

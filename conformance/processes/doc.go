@@ -1,0 +1,7 @@
+// Package processes starts the binaries as an operator would, drives them over
+// real sockets with clients that share no code with them, kills them, and counts
+// what was acknowledged against what can be read.
+//
+// It knows the flags, the variables and the wire protocols, and nothing of the
+// rooms inside. The tests need the build tag conformance.
+package processes
