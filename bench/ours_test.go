@@ -45,7 +45,7 @@ type service struct {
 // when nothing has to be read.
 type held struct {
 	user, users, change json.RawMessage
-	changes             chan struct{} // each asks for one event
+	changes             chan int // each asks for so many events
 }
 
 func newService(t testing.TB) *service {
@@ -70,21 +70,28 @@ func (h *held) functions() map[string]graphql.Function {
 	answer := func(raw *json.RawMessage) graphql.Function {
 		return graphql.Function{Resolve: func(context.Context, graphql.Call) (any, error) { return *raw, nil }}
 	}
-	h.changes = make(chan struct{})
+	h.changes = make(chan int)
 	return map[string]graphql.Function{
 		"Query.heldUser":  answer(&h.user),
 		"Query.heldUsers": answer(&h.users),
 		"Subscription.heldChanged": {Subscribe: func(ctx context.Context, _ graphql.Call) iter.Seq2[any, error] {
-			return h.ask
+			return func(yield func(any, error) bool) { h.ask(ctx, yield) }
 		}},
 	}
 }
 
-// ask yields the same change again and again, one for each that is asked for.
-func (h *held) ask(yield func(any, error) bool) {
-	for range h.changes {
-		if !yield(h.change, nil) {
+// ask yields the same change as often as it is asked to, until ctx ends.
+func (h *held) ask(ctx context.Context, yield func(any, error) bool) {
+	for {
+		select {
+		case <-ctx.Done():
 			return
+		case n := <-h.changes:
+			for range n {
+				if !yield(h.change, nil) {
+					return
+				}
+			}
 		}
 	}
 }
