@@ -35,7 +35,7 @@ func (s Subjects) ParseRecord(subject string) (typ, id string, ok bool) {
 		return "", "", false
 	}
 	typ, tok, ok := strings.Cut(rest, ".")
-	if !ok || typ == "_unique" || strings.Contains(tok, ".") {
+	if !ok || typ == "_unique" || !plain(typ) {
 		return "", "", false
 	}
 	id, ok = untoken(tok)
@@ -69,7 +69,9 @@ func untoken(tok string) (string, bool) {
 		return tok, plain(tok)
 	}
 	id, err := base64.RawURLEncoding.DecodeString(enc)
-	return string(id), err == nil && !plain(string(id))
+	// One id has one token: the decoder would let others pass, with line breaks
+	// or idle bits in them.
+	return string(id), err == nil && token(string(id)) == tok
 }
 
 func plain(id string) bool {
