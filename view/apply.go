@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 )
 
 // Change is one record as a message of the log left it.
@@ -47,7 +48,31 @@ func (v *View) Apply(ctx context.Context, upto uint64, changes []Change) error {
 		return v.failed(ctx, fmt.Sprintf("apply changes up to %d", upto), err)
 	}
 	v.position.Store(upto)
+	v.trim(ctx)
 	return nil
+}
+
+// maxWAL is how large the write-ahead log may grow, in bytes. SQLite begins it
+// anew by itself only in a moment without readers, and a busy process has none.
+const maxWAL = 32 << 20
+
+// trim empties the write-ahead log when it has grown too large. That waits a
+// moment for the reads that still need it, never the other way round; when one
+// of them takes long, the log may double before the next attempt. A failure
+// costs disk and no more, so it is logged.
+func (v *View) trim(ctx context.Context) {
+	info, err := os.Stat(v.files.path(dataFile + "-wal"))
+	if err != nil || info.Size() < max(maxWAL, v.walLimit) {
+		return
+	}
+	var busy, frames, moved int
+	err = v.writer.query(context.WithoutCancel(ctx), "PRAGMA wal_checkpoint(TRUNCATE)", nil,
+		func(scan func(...any) error) error { return scan(&busy, &frames, &moved) })
+	v.walLimit = 0
+	if err != nil || busy != 0 {
+		v.walLimit = 2 * info.Size()
+		v.log.WarnContext(ctx, "the view's write-ahead log could not be emptied", "bytes", info.Size(), "error", err)
+	}
 }
 
 func (v *View) applyAll(ctx context.Context, position, upto uint64, changes []Change) error {

@@ -125,7 +125,7 @@ func (f *files) connect(ctx context.Context) (s *session, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSession(ctx, f.db, "PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL", "PRAGMA wal_autocheckpoint=4000")
+	return newSession(ctx, f.db, "PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL", "PRAGMA wal_autocheckpoint=2000", "PRAGMA busy_timeout=250")
 }
 
 func (f *files) openReader(ctx context.Context) (*session, error) {

@@ -49,9 +49,10 @@ type View struct {
 
 	position atomic.Uint64
 
-	files  *files
-	apply  sync.Mutex // one Apply at a time; guards writer
-	writer *session
+	files    *files
+	apply    sync.Mutex // one Apply at a time; guards writer and walLimit
+	writer   *session
+	walLimit int64 // 0: maxWAL
 
 	readers chan *session // the free ones
 	count   int           // of all readers
