@@ -1,6 +1,10 @@
 package soap
 
-import "tidings/schema"
+import (
+	"time"
+
+	"tidings/schema"
+)
 
 // Element is a scanned element as the tests compare it.
 type Element struct {
@@ -65,4 +69,55 @@ func Document(m *schema.Model, operation string) (string, error) {
 		return "", err
 	}
 	return c.byName[operation].document, nil
+}
+
+// Codec reads requests and writes answers without a service.
+type Codec struct{ contract *contract }
+
+// NewCodec returns the codec of a schema, with the default options.
+func NewCodec(m *schema.Model) (*Codec, error) {
+	o, err := Options{}.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c, err := newContract(m, o)
+	return &Codec{c}, err
+}
+
+// Decode reads an envelope to the operation's name and its variables as JSON.
+func (c *Codec) Decode(envelope []byte, contentType string) (operation string, variables []byte, err error) {
+	r, f := readEnvelope(envelope, contentType)
+	if f != nil {
+		return "", nil, f.Error
+	}
+	if _, f := r.readSecurity(time.Now()); f != nil {
+		return "", nil, f.Error
+	}
+	op, f := c.contract.operation(r, "")
+	if f != nil {
+		return "", nil, f.Error
+	}
+	variables, err = c.contract.variables(op, r.payload)
+	return op.name, variables, err
+}
+
+// Encode writes the answer to a response of the engine, or the fault.
+func (c *Codec) Encode(operation string, response []byte) ([]byte, error) {
+	op := c.contract.byName[operation]
+	res, err := readResult(response)
+	if err != nil {
+		return nil, err
+	}
+	f, left := op.verdict(res)
+	if f != nil {
+		return nil, f.Error
+	}
+	return c.contract.answer(op, soap11, res, left)
+}
+
+// Lexical reads a value of a GraphQL scalar and returns it as JSON.
+func Lexical(m *schema.Model, scalar, text string) (string, error) {
+	b := &builder{model: m, types: map[string]*xsdType{}}
+	out, err := b.leaf(scalar).appendValue(nil, text)
+	return string(out), err
 }

@@ -27,10 +27,12 @@ func scan(data []byte, charset string) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &scanner{src: src, pos: declared, tree: &tree{
-		nodes: make([]node, 0, 16+len(src)/24),
-		attrs: make([]attr, 0, 8),
-	}}
+	s := &scanner{
+		src: src, pos: declared,
+		tree:    &tree{nodes: make([]node, 0, 16+len(src)/24), attrs: make([]attr, 0, 8)},
+		scope:   make([]binding, 0, 8),
+		pending: make([]pendingAttr, 0, 4),
+	}
 	if err := s.document(); err != nil {
 		return nil, err
 	}
