@@ -31,7 +31,7 @@ func (r *run) answer(ctx context.Context, f *root) answer {
 	}
 	args, bad := r.engine.inputs.arguments(f.args, r.vars)
 	if bad != nil {
-		return refused(fault.Input(bad.path, "%s", bad.text))
+		return refused(bad.fault())
 	}
 	switch {
 	case f.meta:

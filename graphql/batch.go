@@ -180,7 +180,7 @@ func (r *run) many(ctx context.Context, b *batch, f *field) link {
 func (r *run) limit(f *field) (int, error) {
 	args, bad := r.engine.inputs.arguments(f.args, r.vars)
 	if bad != nil {
-		return 0, fault.Input(bad.path, "%s", bad.text)
+		return 0, bad.fault()
 	}
 	limit, given := args["limit"].(int64)
 	switch {

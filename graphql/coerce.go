@@ -45,7 +45,21 @@ func newInputTypes(s *ast.Schema) inputTypes {
 type inputError struct {
 	path string
 	text string
+	at   *ast.Position // in the document; nil for the whole field
 }
+
+// argumentError is an inputError as the error of a field.
+type argumentError struct {
+	cause *fault.Error
+	at    *ast.Position
+}
+
+func (bad *inputError) fault() error {
+	return &argumentError{cause: fault.Input(bad.path, "%s", bad.text), at: bad.at}
+}
+
+func (e *argumentError) Error() string { return e.cause.Error() }
+func (e *argumentError) Unwrap() error { return e.cause }
 
 func wrong(path, format string, args ...any) *inputError {
 	return &inputError{path: path, text: fmt.Sprintf(format, args...)}
@@ -232,7 +246,9 @@ func (t inputTypes) literal(v *ast.Value, typ *ast.Type, vars map[string]any, pa
 	if v.Kind == ast.Variable {
 		value, ok := vars[v.Raw]
 		if ok && value == nil && typ.NonNull {
-			return nil, true, wrong(path, "Expected a value of type %q, found the variable %q, which is null.", typ, "$"+v.Raw)
+			bad := wrong(path, "Expected a value of type %q, found the variable %q, which is null.", typ, "$"+v.Raw)
+			bad.at = v.Position
+			return nil, true, bad
 		}
 		return value, ok, nil
 	}
@@ -274,7 +290,9 @@ func (t inputTypes) literalList(v *ast.Value, elem *ast.Type, vars map[string]an
 			return nil, err
 		}
 		if !ok && elem.NonNull && vars != nil {
-			return nil, wrong(at, "Expected a value of type %q, found the variable %q, which has none.", elem, "$"+child.Value.Raw)
+			bad := wrong(at, "Expected a value of type %q, found the variable %q, which has none.", elem, "$"+child.Value.Raw)
+			bad.at = child.Value.Position
+			return nil, bad
 		}
 		list[i] = item
 	}
@@ -325,6 +343,9 @@ func (t inputTypes) literalScalar(v *ast.Value, name, path string) (any, *inputE
 	switch v.Kind {
 	case ast.IntValue:
 		value = json.Number(v.Raw)
+		if kind == schema.KindID {
+			value = v.Raw // however long
+		}
 	case ast.FloatValue:
 		if known && kind != schema.KindFloat {
 			return nil, wrong(path, "%s cannot represent the value %s.", name, brief(v))

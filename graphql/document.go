@@ -56,7 +56,11 @@ func (e *Engine) document(text string) (*document, gqlerror.List) {
 }
 
 func (e *Engine) parse(text string) (*document, gqlerror.List) {
-	tree, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, maxTokens)
+	plain, bad := plainEscapes(text)
+	if bad != nil {
+		return nil, gqlerror.List{bad}
+	}
+	tree, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: plain}, maxTokens)
 	if err != nil {
 		return nil, withCode(gqlerror.List{gqlerror.WrapIfUnwrapped(err)}, fault.ParseFailed)
 	}

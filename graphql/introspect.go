@@ -51,7 +51,7 @@ func (r *run) describe(b *batch, f *field) link {
 	l := link{next: &batch{object: f.target}, spans: make([]span, len(b.rows))}
 	args, bad := r.engine.inputs.arguments(f.args, r.vars)
 	if bad != nil {
-		return link{err: fault.Input(bad.path, "%s", bad.text)}
+		return link{err: bad.fault()}
 	}
 	deprecated, _ := args["includeDeprecated"].(bool)
 	for i, ref := range b.refs {
@@ -285,7 +285,10 @@ func appendLiteral(buf []byte, v *ast.Value) []byte {
 		}
 		return append(buf, ']')
 	case ast.ObjectValue:
-		buf = append(buf, '{')
+		if len(v.Children) == 0 {
+			return append(buf, "{}"...)
+		}
+		buf = append(buf, "{ "...)
 		for i, child := range v.Children {
 			if i > 0 {
 				buf = append(buf, ", "...)
@@ -293,7 +296,7 @@ func appendLiteral(buf []byte, v *ast.Value) []byte {
 			buf = append(append(buf, child.Name...), ": "...)
 			buf = appendLiteral(buf, child.Value)
 		}
-		return append(buf, '}')
+		return append(buf, " }"...)
 	}
 	return append(buf, v.String()...)
 }

@@ -94,7 +94,11 @@ func (r *run) fail(nodes []*ast.Field, err error) {
 		r.over++
 		return
 	}
-	r.errs = append(r.errs, executionError(f, nodes, r.path))
+	told := executionError(f, nodes, r.path)
+	if bad, ok := errors.AsType[*argumentError](err); ok && bad.at != nil {
+		told.Locations = []gqlerror.Location{{Line: bad.at.Line, Column: bad.at.Column}}
+	}
+	r.errs = append(r.errs, told)
 }
 
 func executionError(f *fault.Error, nodes []*ast.Field, path []step) *gqlerror.Error {
