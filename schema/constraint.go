@@ -2,7 +2,6 @@ package schema
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"math"
 	"net/netip"
@@ -120,61 +119,4 @@ func count(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// Parse checks a value for the field, null included, and returns it as it is
-// stored: nil, string, int64, float64, bool, or []any of them. It takes what
-// Kind.Parse takes and []any for lists; a single value becomes a list of one,
-// as GraphQL has it. Type, enum values and @constraint are checked; the text of
-// the error may be shown to the caller after the field's name.
-func (f *Field) Parse(value any) (any, error) {
-	if value == nil {
-		if f.Type.NonNull {
-			return nil, errors.New("must not be null")
-		}
-		return nil, nil
-	}
-	parsed, err := f.parseValue(value)
-	if err != nil {
-		return nil, err
-	}
-	return parsed, f.Constraint.Check(parsed)
-}
-
-func (f *Field) parseValue(value any) (any, error) {
-	if f.Type.Elem == nil {
-		return f.parseLeaf(value)
-	}
-	items, ok := value.([]any)
-	if !ok {
-		items = []any{value}
-	}
-	parsed := make([]any, len(items))
-	for i, item := range items {
-		if item == nil && !f.Type.Elem.NonNull {
-			continue
-		}
-		leaf, err := f.parseLeaf(item)
-		if err != nil {
-			return nil, fmt.Errorf("item %d %w", i, err)
-		}
-		parsed[i] = leaf
-	}
-	return parsed, nil
-}
-
-func (f *Field) parseLeaf(value any) (any, error) {
-	if value == nil {
-		return nil, errors.New("must not be null")
-	}
-	parsed, err := f.Kind.Parse(value)
-	if err != nil || f.Kind != KindEnum {
-		return parsed, err
-	}
-	for _, allowed := range f.Enum {
-		if parsed == allowed {
-			return parsed, nil
-		}
-	}
-	return nil, fmt.Errorf("must be one of %s", strings.Join(f.Enum, ", "))
 }

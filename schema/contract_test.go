@@ -67,6 +67,7 @@ func TestContractFollowsTheRules(t *testing.T) {
 			count: PositiveInt @index
 			plain: String
 			text: String! @default(value: "a \"b\" \\ \u0007 é")
+			tags: [String!]! @default(value: "one")
 			made: DateTime! @timestamp(on: CREATE)
 			by: Note @belongsTo(field: "byId")
 		}
@@ -89,6 +90,7 @@ func TestContractFollowsTheRules(t *testing.T) {
 		{"CreateNoteInput", "byId"}:       "ID",
 		{"CreateNoteInput", "secret"}:     "Int!",
 		{"CreateNoteInput", "size"}:       "Size! = BIG",
+		{"CreateNoteInput", "tags"}:       "[String!]! = [\"one\"]",
 		{"CreateNoteInput", "made"}:       "none",
 		{"CreateNoteInput", "by"}:         "none",
 		{"UpdateNoteInput", "id"}:         "ID!",

@@ -22,8 +22,8 @@ import (
 const (
 	maxFiles      = 1000
 	maxTotalBytes = 4 << 20
-	maxTokens     = 500_000 // a file
-	maxNesting    = 32      // brackets within brackets; the parser is recursive
+	maxTokens     = 1_000_000 // a file
+	maxNesting    = 32        // brackets within brackets; the parser is recursive
 )
 
 // contractFile is where a directory keeps its own expanded contract.
@@ -122,7 +122,7 @@ func readFile(dir fs.FS, name string, limit int) (string, error) {
 func parseSources(sources []*ast.Source, r *reporter) *ast.SchemaDocument {
 	merged := &ast.SchemaDocument{}
 	for _, source := range sources {
-		if !checkNesting(source, r) {
+		if !checkTokens(source, r) {
 			continue
 		}
 		doc, err := parser.ParseSchemaWithLimit(source, maxTokens)
@@ -135,20 +135,20 @@ func parseSources(sources []*ast.Source, r *reporter) *ast.SchemaDocument {
 	return merged
 }
 
-// checkNesting reports a file whose brackets are nested too deeply to parse, or
-// that holds what is no token: the parser would only say that it is invalid.
-func checkNesting(source *ast.Source, r *reporter) bool {
+// checkTokens reports a file with too many tokens, or whose brackets are nested
+// too deeply, for the parser; and what is no token, of which the parser would
+// only say that it is invalid.
+func checkTokens(source *ast.Source, r *reporter) bool {
 	tokens := lexer.New(source)
-	for depth := 0; ; {
+	for n, depth := 0, 0; ; n++ {
 		token, err := tokens.ReadToken()
 		if err != nil {
 			r.foreign(err, "correct the GraphQL syntax here")
 			return false
 		}
-		if token.Kind == lexer.EOF {
-			return true
-		}
 		switch token.Kind {
+		case lexer.EOF:
+			return true
 		case lexer.BraceL, lexer.BracketL, lexer.ParenL:
 			depth++
 		case lexer.BraceR, lexer.BracketR, lexer.ParenR:
@@ -156,6 +156,10 @@ func checkNesting(source *ast.Source, r *reporter) bool {
 		}
 		if depth > maxNesting {
 			r.at(&token.Pos, "flatten the literal or the type", "brackets are nested more than %d levels deep", maxNesting)
+			return false
+		}
+		if n == maxTokens {
+			r.at(&token.Pos, "split the file", "the file has more than %d tokens", maxTokens)
 			return false
 		}
 	}

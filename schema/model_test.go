@@ -85,6 +85,7 @@ func TestAuthUnitesAndDeniesByDefault(t *testing.T) {
 			id: ID!
 			all: Int @auth(requires: [ADMIN])
 			one: Int @auth(requires: [USER], on: [UPDATE])
+			any: Int @auth(requires: [USER], on: null)
 		}`)
 	a := model.Resource("A")
 	want := [4]schema.Rule{{Roles: schema.User | schema.Service}, {Roles: schema.Admin | schema.Service}, {Roles: schema.Service}, {Roles: schema.Admin | schema.Service}}
@@ -94,6 +95,9 @@ func TestAuthUnitesAndDeniesByDefault(t *testing.T) {
 	all, one := a.Field("all").Auth, a.Field("one").Auth
 	if all[schema.Read] == nil || all[schema.Create] == nil || all[schema.Update] == nil || all[schema.Delete] != nil {
 		t.Errorf("a field's rule without actions covers %v", all)
+	}
+	if rules := a.Field("any").Auth; rules[schema.Read] == nil || rules[schema.Create] == nil {
+		t.Errorf("a field's rule with null for its actions covers %v", rules)
 	}
 	if one[schema.Read] != nil || one[schema.Update] == nil {
 		t.Errorf("a field's rule for UPDATE covers %v", one)

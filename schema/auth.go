@@ -23,8 +23,11 @@ func (c *compiler) rules(directives ast.DirectiveList) [4]*Rule {
 			c.at(directive.Position, "name at least one role", "@auth requires no role, so nobody could ever pass")
 		}
 		actions := words(directive, "on")
-		if directive.Arguments.ForName("on") == nil {
+		switch {
+		case actions == nil:
 			actions = []string{"READ", "CREATE", "UPDATE", "DELETE"}
+		case len(actions) == 0:
+			c.at(directive.Position, "name at least one action, or leave `on` out to cover them all", "@auth covers no action, so it would have no effect")
 		}
 		for _, word := range actions {
 			action := actionNames[word]
@@ -37,16 +40,17 @@ func (c *compiler) rules(directives ast.DirectiveList) [4]*Rule {
 	return rules
 }
 
-// words returns the enum values of a list argument; a single value is a list of one.
+// words returns the enum values of a list argument; a single value is a list of
+// one. It is nil when the argument is not given, or null.
 func words(directive *ast.Directive, name string) []string {
 	arg := directive.Arguments.ForName(name)
-	if arg == nil {
+	if arg == nil || arg.Value.Kind == ast.NullValue {
 		return nil
 	}
 	if arg.Value.Kind != ast.ListValue {
 		return []string{arg.Value.Raw}
 	}
-	var list []string
+	list := []string{}
 	for _, child := range arg.Value.Children {
 		list = append(list, child.Value.Raw)
 	}

@@ -1,0 +1,116 @@
+package schema
+
+import (
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// comparableFields are those that lists can be filtered and ordered by: the indexed
+// ones, less those whose reading has a rule of its own, since an order or a
+// filter would reveal their values.
+func comparableFields(r *Resource) []*Field {
+	var fields []*Field
+	for _, field := range r.Fields {
+		if field.Indexed && field.Auth[Read] == nil {
+			fields = append(fields, field)
+		}
+	}
+	return fields
+}
+
+func (e *expansion) addFilter(r *Resource) {
+	name := r.Name + "Filter"
+	list := ast.ListType(ast.NonNullNamedType(name, nil), nil)
+	def := &ast.Definition{Kind: ast.InputObject, Name: name,
+		Description: "Chooses " + r.Name + " records. Everything that is given must hold.",
+		Fields: ast.FieldList{
+			{Name: "and", Type: list, Description: "All of these must hold."},
+			{Name: "or", Type: list, Description: "One of these must hold."},
+			{Name: "not", Type: ast.NamedType(name, nil), Description: "This must not hold."},
+		}}
+	for _, field := range comparableFields(r) {
+		filter := filterDefinition(field)
+		def.Fields = append(def.Fields, &ast.FieldDefinition{
+			Name: field.Name, Type: ast.NamedType(filter.Name, nil), Description: e.description(r, field)})
+		if authored := e.compiler.types[filter.Name] != nil; authored || e.types[filter.Name] == nil {
+			e.add(filter, r)
+		}
+	}
+	e.add(def, r)
+}
+
+func (e *expansion) orderFields(r *Resource) *ast.Definition {
+	def := &ast.Definition{Kind: ast.Enum, Name: r.Name + "OrderField", Description: "The fields that " + r.Name + " records can be ordered by."}
+	for _, field := range comparableFields(r) {
+		def.EnumValues = append(def.EnumValues, &ast.EnumValueDefinition{Name: field.Name, Description: e.description(r, field)})
+	}
+	return def
+}
+
+// createInput holds what a caller may give a new record.
+func (e *expansion) createInput(r *Resource) *ast.Definition {
+	def := &ast.Definition{Kind: ast.InputObject, Name: "Create" + r.Name + "Input", Description: "A new " + r.Name + "."}
+	for _, field := range r.Fields {
+		if !field.Stored() || field.OnCreate || field.Name == "id" && field != r.Owner {
+			continue
+		}
+		input := e.input(r, field)
+		input.DefaultValue = e.defaultLiteral(r, field)
+		if field == r.Owner {
+			input.Type = nullable(field.Type)
+			input.Description = strings.TrimSpace(input.Description + "\nThe caller's own subject when it is not given; only administrators and services may give another.")
+		}
+		def.Fields = append(def.Fields, input)
+	}
+	if len(def.Fields) == 0 {
+		e.at(e.compiler.types[r.Name].Position, "add a field to store", "the resource %s has nothing that could be stored", r.Name)
+	}
+	return def
+}
+
+// updateInput holds the id and what may change; what is left out stays.
+func (e *expansion) updateInput(r *Resource) *ast.Definition {
+	def := &ast.Definition{Kind: ast.InputObject, Name: "Update" + r.Name + "Input",
+		Description: "Changes of a " + r.Name + ": fields that are not given stay as they are.",
+		Fields:      ast.FieldList{{Name: "id", Type: ast.NonNullNamedType("ID", nil), Description: "The id of the record to change."}}}
+	for _, field := range r.Fields {
+		if !field.Stored() || field.OnCreate || field.Name == "id" {
+			continue
+		}
+		input := e.input(r, field)
+		input.Type = nullable(field.Type)
+		def.Fields = append(def.Fields, input)
+	}
+	return def
+}
+
+// input returns an input field with the stored field's description and
+// constraint.
+func (e *expansion) input(r *Resource, field *Field) *ast.FieldDefinition {
+	input := &ast.FieldDefinition{Name: field.Name, Type: field.Type, Description: e.description(r, field)}
+	if constraint := e.declaration(r, field).Directives.ForName("constraint"); constraint != nil {
+		input.Directives = ast.DirectiveList{constraint}
+	}
+	return input
+}
+
+// defaultLiteral is what @default says, as a list where the field is one.
+func (e *expansion) defaultLiteral(r *Resource, field *Field) *ast.Value {
+	if field.Default == nil {
+		return nil
+	}
+	value := e.declaration(r, field).Directives.ForName("default").Arguments.ForName("value").Value
+	if field.Type.Elem != nil && value.Kind != ast.ListValue {
+		return &ast.Value{Kind: ast.ListValue, Children: ast.ChildValueList{{Value: value}}}
+	}
+	return value
+}
+
+func (e *expansion) declaration(r *Resource, field *Field) *ast.FieldDefinition {
+	return e.compiler.types[r.Name].Fields.ForName(field.Name)
+}
+
+func (e *expansion) description(r *Resource, field *Field) string {
+	return e.declaration(r, field).Description
+}
