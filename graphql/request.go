@@ -30,8 +30,8 @@ type operation struct {
 	plan     *plan
 	vars     map[string]any // coerced
 	rootType []byte         // its name, as JSON
-	// source is a subscription's root field.
-	source subscribed
+	// root is a subscription's root field.
+	root subscribed
 }
 
 // subscribed is where a subscription's values come from: a resource's changes
@@ -87,7 +87,7 @@ func (e *Engine) subscribe(op *operation) *gqlerror.Error {
 	if bad != nil {
 		return executionError(fault.Input(bad.path, "%s", bad.text), root.nodes, nil)
 	}
-	op.source = subscribed{generated: root.generated, function: root.function, args: args}
+	op.root = subscribed{generated: root.generated, function: root.function, args: args}
 	return nil
 }
 
