@@ -13,7 +13,7 @@ import (
 const (
 	// What waits for a follower is bounded; what does not fit is dropped and
 	// read from the stream when its turn comes.
-	liveMessages = 16384
+	liveMessages = 8192
 	liveBytes    = 32 << 20
 	// checkEvery is how often a follower compares itself with the log.
 	checkEvery = 2 * time.Second

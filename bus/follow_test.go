@@ -124,7 +124,7 @@ func TestFollowOfASlowReaderLosesNothing(t *testing.T) {
 	b := bustest.New(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	gate, begun, total := make(chan struct{}), make(chan struct{}), uint64(2*bus.LiveMessages+1)
+	gate, begun, total := make(chan struct{}), make(chan struct{}), uint64(bus.LiveMessages+2500)
 	next := uint64(1)
 	done := make(chan error, 1)
 	go func() {

@@ -15,10 +15,13 @@ func TestReadReturnsTheMatchingHistoryInOrder(t *testing.T) {
 	s := b.Subjects()
 	var users, all []uint64
 	for i := range 3 {
-		for j := range 900 { // more than one batch
-			seq := mustAppend(t, b, bus.Entry{Subject: s.Record("User", fmt.Sprintf("%d-%d", i, j))})
+		var batch []bus.Entry
+		for j := range 900 { // in all more than Read asks for at once
+			batch = append(batch, bus.Entry{Subject: s.Record("User", fmt.Sprintf("%d-%d", i, j))})
+			seq := uint64(901*i + j + 1)
 			users, all = append(users, seq), append(all, seq)
 		}
+		mustAppend(t, b, batch...)
 		all = append(all, mustAppend(t, b, bus.Entry{Subject: s.Record("Post", fmt.Sprint(i))}))
 	}
 	last := all[len(all)-1]

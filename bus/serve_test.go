@@ -192,27 +192,31 @@ func TestServeFinishesWhatItTook(t *testing.T) {
 		<-gate
 		return []byte("done"), nil, nil
 	}))
-	results := make(chan error, 8)
+	nc := bus.Conn(b)
+	answers, err := nc.SubscribeSync(nats.NewInbox())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answers.Unsubscribe()
 	for range 8 { // four at work, four waiting
-		go func() {
-			m, err := b.Call(t.Context(), "tidings.cmd.User.slow", nil, nil)
-			if err == nil && string(m.Data) != "done" {
-				err = errors.New("another answer")
-			}
-			results <- err
-		}()
+		if err := nc.PublishRequest("tidings.cmd.User.slow", answers.Subject, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := nc.Flush(); err != nil { // the server has passed them on
+		t.Fatal(err)
 	}
 	for range 4 {
 		<-begun
 	}
-	var once sync.WaitGroup
-	once.Go(stop)
+	var stopped sync.WaitGroup
+	stopped.Go(stop)
 	until(t, "no more is taken", func() bool { return fault.Is(call(t, b, "$SRV.PING.test"), fault.Unavailable) })
 	close(gate)
-	once.Wait()
+	stopped.Wait()
 	for range 8 {
-		if err := <-results; err != nil {
-			t.Error(err)
+		if m, err := answers.NextMsg(10 * time.Second); err != nil || string(m.Data) != "done" {
+			t.Errorf("%v, %v", m, err)
 		}
 	}
 }
