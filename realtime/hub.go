@@ -1,0 +1,210 @@
+// Package realtime holds connections: protocols, queues, resume, drain.
+//
+// It speaks graphql-transport-ws over WebSocket (RFC 6455) and graphql-sse in
+// distinct connections mode over Server-Sent Events, and knows neither what an
+// operation means nor where events come from: that is behind Engine. It is the
+// door for gorilla/websocket (the handshake and the reading; frames are written
+// here, because equal payloads are shared between sockets and frames that wait
+// together leave in one write) and for r3labs/sse (the tests' reader).
+package realtime
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tidings/auth"
+	"tidings/graphql"
+)
+
+// Engine runs operations. It is implemented by *graphql.Engine.
+type Engine interface {
+	// Kind returns "query", "mutation" or "subscription", and an error when the
+	// request cannot be read or planned.
+	Kind(r graphql.Request) (string, error)
+	Execute(ctx context.Context, who auth.Principal, r graphql.Request) graphql.Response
+	Subscribe(ctx context.Context, who auth.Principal, r graphql.Request, after string, s graphql.Sink) (stop func(), failed *graphql.Response)
+}
+
+// Options tunes a Hub. The zero value is good.
+type Options struct {
+	// AllowedOrigins lists the web origins, such as "https://app.example.com",
+	// that may open WebSockets beside the service's own; "*" allows all. Clients
+	// that send no Origin are no browsers and are always allowed.
+	AllowedOrigins []string
+	// InitTimeout is how long a socket may take to send connection_init. Zero means 10 s.
+	InitTimeout time.Duration
+	// PingEvery is how often a socket is pinged; one that stays silent for two
+	// and a half such periods is dropped. Zero means 20 s.
+	PingEvery time.Duration
+	// KeepAlive is how often an idle event stream gets a comment. Zero means
+	// 12 s: below the idle time-outs of the usual proxies.
+	KeepAlive time.Duration
+	// WriteTimeout bounds each write of up to 64 KiB. Zero means 10 s.
+	WriteTimeout time.Duration
+	// MaxMessage bounds one message or request body, in bytes. Zero means 1 MiB.
+	MaxMessage int
+	// MaxQueue bounds what waits to be written to one connection, in bytes; a
+	// single message may be larger while nothing else waits. Zero means 1 MiB.
+	MaxQueue int
+	// MaxOperations bounds the operations that run on one socket. Zero means 100.
+	MaxOperations int
+	// MaxConnections bounds the sockets and streams of the hub. Zero means no bound.
+	MaxConnections int
+	// DrainWindow is the time over which Drain spreads the closing. Zero means 30 s.
+	DrainWindow time.Duration
+	// Retry is the reconnection time that event streams are told. Zero means 1 s.
+	Retry time.Duration
+	// Logger; nil means silent.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	o.InitTimeout = cmp.Or(o.InitTimeout, 10*time.Second)
+	o.PingEvery = cmp.Or(o.PingEvery, 20*time.Second)
+	o.KeepAlive = cmp.Or(o.KeepAlive, 12*time.Second)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 10*time.Second)
+	o.MaxMessage = cmp.Or(o.MaxMessage, 1<<20)
+	o.MaxQueue = cmp.Or(o.MaxQueue, 1<<20)
+	o.MaxOperations = cmp.Or(o.MaxOperations, 100)
+	o.DrainWindow = cmp.Or(o.DrainWindow, 30*time.Second)
+	o.Retry = cmp.Or(o.Retry, time.Second)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Hub holds the live connections of a process. Its methods may be called
+// concurrently. Close or Drain ends it.
+type Hub struct {
+	engine   Engine
+	verifier *auth.Verifier
+	opts     Options
+	stats    counters
+	bufs     buffers
+	wsBufs   sync.Pool // gorilla's write buffers: used by its handshake and protocol errors only
+
+	// life is the context of every operation: a socket outlives the request
+	// that opened it, and net/http cancels a request's context when its handler
+	// returns. It ends when the hub gives up waiting.
+	life context.Context
+	kill context.CancelFunc
+
+	mu       sync.Mutex
+	conns    map[conn]struct{}
+	draining bool
+	wg       sync.WaitGroup // everything that serves a connection
+}
+
+// conn is what the hub knows of a socket or stream.
+type conn interface {
+	// drain lets what is queued leave and then ends the connection so that its
+	// client comes back, here or elsewhere.
+	drain()
+	// abort cuts the connection at once.
+	abort()
+	// idle reports whether no operation runs.
+	idle() bool
+}
+
+// NewHub returns a hub that serves connections with e and checks tokens with v.
+func NewHub(e Engine, v *auth.Verifier, o Options) *Hub {
+	life, kill := context.WithCancel(context.Background())
+	return &Hub{
+		engine: e, verifier: v, opts: o.withDefaults(),
+		life: life, kill: kill,
+		conns: map[conn]struct{}{},
+	}
+}
+
+// Wrap returns a handler that takes WebSocket handshakes and requests which
+// accept text/event-stream, and leaves all others to next.
+func (h *Hub) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
+			h.WebSocket(w, r)
+		case acceptsEventStream(r):
+			h.SSE(w, r)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// Stats is what a hub has and had to do; the totals count from its start.
+type Stats struct {
+	Sockets    int    // open WebSockets
+	Streams    int    // open event streams
+	Operations int    // running on them
+	Opened     uint64 // connections accepted in all
+	Refused    uint64 // connections refused for MaxConnections or while draining
+	Delivered  uint64 // results queued for clients
+	Overflowed uint64 // connections ended because their queue was full
+}
+
+type counters struct {
+	sockets, streams, operations           atomic.Int64
+	opened, refused, delivered, overflowed atomic.Uint64
+}
+
+// Stats returns the counts of this moment.
+func (h *Hub) Stats() Stats {
+	c := &h.stats
+	return Stats{
+		Sockets: int(c.sockets.Load()), Streams: int(c.streams.Load()), Operations: int(c.operations.Load()),
+		Opened: c.opened.Load(), Refused: c.refused.Load(), Delivered: c.delivered.Load(), Overflowed: c.overflowed.Load(),
+	}
+}
+
+var (
+	errDraining = errors.New("the server is restarting; connect again")
+	errFull     = errors.New("the server has as many connections as it may; try again later")
+)
+
+// enter registers a connection and counts the caller's goroutine as one that
+// serves it; the caller must call leave with the same connection.
+func (h *Hub) enter(c conn) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.fullLocked(); err != nil {
+		return err
+	}
+	h.conns[c] = struct{}{}
+	h.wg.Add(1)
+	h.stats.opened.Add(1)
+	return nil
+}
+
+func (h *Hub) leave(c conn) {
+	h.mu.Lock()
+	delete(h.conns, c)
+	h.mu.Unlock()
+	h.wg.Done()
+}
+
+// full returns why no connection is accepted now, nil when one is.
+func (h *Hub) full() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.fullLocked()
+}
+
+func (h *Hub) fullLocked() error {
+	if h.draining {
+		h.stats.refused.Add(1)
+		return errDraining
+	}
+	if h.opts.MaxConnections > 0 && len(h.conns) >= h.opts.MaxConnections {
+		h.stats.refused.Add(1)
+		return errFull
+	}
+	return nil
+}

@@ -1,0 +1,232 @@
+package realtime
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"tidings/fault"
+	"tidings/graphql"
+)
+
+// Subprotocol is the WebSocket subprotocol that is spoken:
+// https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md
+const Subprotocol = "graphql-transport-ws"
+
+// Close codes of graphql-transport-ws, and those of RFC 6455 and its registry
+// that the hub sends. Stock clients come back after 1012, 1013, 4403 and 4408,
+// and give up after the others: those are a client's own mistakes.
+const (
+	closeRestart      = 1012 // drained: resume elsewhere
+	closeOverload     = 1013 // the client reads too slowly: resume by cursor
+	closeTooBig       = 1009
+	closeNotUTF8      = 1007
+	closeBadMessage   = 4400
+	closeUnauthorized = 4401 // subscribe before the acknowledgement
+	closeForbidden    = 4403 // the token is wrong, or has expired
+	closeSubprotocol  = 4406
+	closeInitTimeout  = 4408
+	closeDuplicate    = 4409
+	closeTooManyInits = 4429
+)
+
+// The bounds of what a client may name.
+const (
+	maxID     = 256  // bytes in an operation's id: it is repeated in every message
+	maxResume = 1000 // entries in a resume map
+)
+
+// message is what a client sends.
+type message struct {
+	typ  string
+	id   string
+	raw  json.RawMessage // the payload; nil when there is none
+	init initPayload
+	op   operationPayload
+}
+
+// initPayload is the payload of connection_init, as far as it is known.
+type initPayload struct {
+	// AuthToken is a token, Authorization the same or in the form "Bearer x".
+	AuthToken     string `json:"authToken"`
+	Authorization string `json:"Authorization"`
+	// Resume holds the last cursor seen by operation id, for those operations
+	// that the client is about to subscribe again under the same id.
+	Resume map[string]string `json:"resume"`
+}
+
+// operationPayload is a request as subscribe, a POST body and, with the
+// variables and extensions as JSON text, a query string carry it.
+type operationPayload struct {
+	Query         *string         `json:"query"`
+	OperationName string          `json:"operationName"`
+	Variables     json.RawMessage `json:"variables"`
+	Extensions    json.RawMessage `json:"extensions"`
+}
+
+// decodeMessage reads one text message. Its error says what is wrong with it,
+// in words for the client.
+func decodeMessage(data []byte) (message, error) {
+	var m struct {
+		Type    *string         `json:"type"`
+		ID      json.RawMessage `json:"id"`
+		Payload json.RawMessage `json:"payload"`
+	}
+	if !isObject(data) || json.Unmarshal(data, &m) != nil {
+		return message{}, errors.New("the message is not a JSON object with a type")
+	}
+	if m.Type == nil {
+		return message{}, errors.New("the message has no type")
+	}
+	msg := message{typ: *m.Type, raw: m.Payload}
+	switch msg.typ {
+	case "connection_init":
+		return msg, msg.decodeInit()
+	case "ping", "pong":
+		return msg, optionalObject(m.Payload)
+	case "subscribe", "complete":
+		if err := msg.decodeID(m.ID); err != nil {
+			return message{}, err
+		}
+	default:
+		return message{}, fmt.Errorf("a client does not send messages of type %.40q", msg.typ)
+	}
+	if msg.typ == "complete" {
+		return msg, nil
+	}
+	var err error
+	msg.op, err = decodeOperation(m.Payload)
+	return msg, err
+}
+
+func (m *message) decodeInit() error {
+	if err := optionalObject(m.raw); err != nil || m.raw == nil {
+		return err
+	}
+	if json.Unmarshal(m.raw, &m.init) != nil {
+		return errors.New("in the payload, authToken and Authorization are strings and resume maps operation ids to cursors")
+	}
+	if len(m.init.Resume) > maxResume {
+		return fmt.Errorf("resume has more than %d entries", maxResume)
+	}
+	return nil
+}
+
+func (m *message) decodeID(raw json.RawMessage) error {
+	if json.Unmarshal(raw, &m.id) != nil || m.id == "" {
+		return fmt.Errorf("%s needs an id that is a string and not empty", m.typ)
+	}
+	if len(m.id) > maxID {
+		return fmt.Errorf("the id is longer than %d bytes", maxID)
+	}
+	return nil
+}
+
+// decodeOperation reads the JSON object of a request.
+func decodeOperation(data []byte) (operationPayload, error) {
+	var p operationPayload
+	if !isObject(data) {
+		return p, errors.New("the operation is not a JSON object")
+	}
+	if json.Unmarshal(data, &p) != nil {
+		return p, errors.New("in the operation, query and operationName are strings")
+	}
+	return p, p.check()
+}
+
+func (p *operationPayload) check() error {
+	if p.Query == nil {
+		return errors.New("the operation has no query")
+	}
+	var err error
+	if p.Variables, err = objectOrNull("variables", p.Variables); err != nil {
+		return err
+	}
+	p.Extensions, err = objectOrNull("extensions", p.Extensions)
+	return err
+}
+
+// request returns what the engine is asked, and the cursor in the extensions.
+func (p operationPayload) request() (r graphql.Request, cursor string) {
+	var x struct {
+		Cursor string `json:"cursor"`
+	}
+	if p.Extensions != nil {
+		_ = json.Unmarshal(p.Extensions, &x) // other extensions are none of ours
+	}
+	return graphql.Request{Query: *p.Query, OperationName: p.OperationName, Variables: p.Variables, Extensions: p.Extensions}, x.Cursor
+}
+
+func isObject(data []byte) bool {
+	data = bytes.TrimLeft(data, " \t\r\n")
+	return len(data) > 0 && data[0] == '{'
+}
+
+func optionalObject(data json.RawMessage) error {
+	if data != nil && !isObject(data) {
+		return errors.New("the payload is not a JSON object")
+	}
+	return nil
+}
+
+func objectOrNull(name string, data json.RawMessage) (json.RawMessage, error) {
+	if data == nil || string(data) == "null" {
+		return nil, nil
+	}
+	if !isObject(data) {
+		return nil, fmt.Errorf("%s is not a JSON object", name)
+	}
+	return data, nil
+}
+
+// operationHead is the beginning of every message of the given type for one
+// operation; the payload and "}" follow.
+func operationHead(typ, id string) string {
+	quoted, _ := json.Marshal(id) // a string always has a JSON form
+	return `{"id":` + string(quoted) + `,"type":"` + typ + `","payload":`
+}
+
+func completeMessage(id string) string {
+	quoted, _ := json.Marshal(id)
+	return `{"id":` + string(quoted) + `,"type":"complete"}`
+}
+
+// errorList is a JSON array with one GraphQL error.
+func errorList(err *fault.Error) []byte {
+	type extensions struct {
+		Code fault.Code `json:"code"`
+	}
+	type graphQLError struct {
+		Message    string     `json:"message"`
+		Extensions extensions `json:"extensions"`
+	}
+	list, _ := json.Marshal([]graphQLError{{err.Message, extensions{err.Code}}}) // strings always have a JSON form
+	return list
+}
+
+// errorsOf takes the list of errors out of a failed response.
+func errorsOf(r graphql.Response) []byte {
+	var body struct {
+		Errors json.RawMessage `json:"errors"`
+	}
+	if json.Unmarshal(r.Body, &body) != nil || body.Errors == nil {
+		return errorList(fault.New(fault.Internal, "internal error"))
+	}
+	return body.Errors
+}
+
+// reason cuts a text to what fits into a close frame (RFC 6455, 5.5: 125 bytes
+// with the code), at the end of a character.
+func reason(text string) string {
+	const most = 123
+	if len(text) <= most {
+		return text
+	}
+	text = text[:most]
+	for !utf8.ValidString(text) {
+		text = text[:len(text)-1]
+	}
+	return text
+}

@@ -1,0 +1,179 @@
+package realtime
+
+import (
+	"context"
+
+	"tidings/auth"
+	"tidings/fault"
+	"tidings/graphql"
+)
+
+// operation is one operation on a socket, and the sink of its results.
+type operation struct {
+	socket *socket
+	id     string
+	head   string // of every next message
+	cancel context.CancelFunc
+
+	// Guarded by the socket's lock.
+	done bool   // the client hears no more of it
+	stop func() // ends the subscription; nil when there is none (yet)
+}
+
+var _ graphql.Sink = (*operation)(nil)
+
+// subscribe starts an operation: planning happens here, on the reader's
+// goroutine, so that a client waits for its own documents; results come from
+// the engine's goroutines.
+func (s *socket) subscribe(m message) {
+	r, after := m.op.request()
+	op, who, resume := s.register(m.id)
+	if op == nil {
+		return
+	}
+	ctx, cancel := s.context()
+	op.cancel = cancel
+	if after == "" {
+		after = resume
+	}
+	if kind, err := s.hub.engine.Kind(r); err == nil && kind == "subscription" {
+		stop, failed := s.hub.engine.Subscribe(ctx, who, r, after, op)
+		if failed != nil {
+			op.fail(errorsOf(*failed))
+			return
+		}
+		op.started(stop)
+		return
+	}
+	s.hub.wg.Go(func() { op.result(s.hub.engine.Execute(ctx, who, r)) })
+}
+
+// register makes room for an operation. It returns nil when the client may not
+// have it, having told it so.
+func (s *socket) register(id string) (op *operation, who auth.Principal, resume string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.acked {
+		s.closeLocked(closeUnauthorized, "unauthorized: subscribe before connection_ack")
+		return
+	}
+	if s.ops[id] != nil {
+		s.closeLocked(closeDuplicate, "subscriber for "+id+" already exists")
+		return
+	}
+	if most := s.hub.opts.MaxOperations; len(s.ops) >= most {
+		list := errorList(fault.New(fault.RateLimited, "a connection runs at most %d operations; complete one first", most))
+		s.pushLocked(item{opcode: opText, head: operationHead("error", id), body: list, tail: "}"})
+		return
+	}
+	op = &operation{socket: s, id: id, head: operationHead("next", id)}
+	s.ops[id] = op
+	s.hub.stats.operations.Add(1)
+	resume = s.resume[id]
+	delete(s.resume, id) // it was meant for this one; a later namesake is another operation
+	return op, s.who, resume
+}
+
+// complete ends an operation for the client that no longer listens. An unknown
+// id is none of ours to complain of: both ends may complete at the same time.
+func (s *socket) complete(id string) {
+	s.mu.Lock()
+	op := s.ops[id]
+	if op != nil {
+		op.done = true
+		delete(s.ops, id)
+	}
+	s.mu.Unlock()
+	if op != nil {
+		op.release()
+	}
+}
+
+// Next implements graphql.Sink.
+func (op *operation) Next(payload []byte, _ string) bool {
+	s := op.socket
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if op.done || !s.pushLocked(item{opcode: opText, head: op.head, body: payload, tail: "}"}) {
+		return false
+	}
+	s.hub.stats.delivered.Add(1)
+	return true
+}
+
+// End implements graphql.Sink. After an error no complete is sent: clients
+// would take it for one of an operation they no longer know.
+func (op *operation) End(errors []byte) {
+	if errors != nil {
+		op.fail(errors)
+		return
+	}
+	op.end(item{opcode: opText, head: completeMessage(op.id)})
+}
+
+func (op *operation) fail(errors []byte) {
+	op.end(item{opcode: opText, head: operationHead("error", op.id), body: errors, tail: "}"})
+}
+
+// result sends the one result of a query or mutation.
+func (op *operation) result(r graphql.Response) {
+	if r.Failed {
+		op.fail(errorsOf(r))
+		return
+	}
+	if op.Next(r.Body, "") {
+		op.End(nil)
+	}
+}
+
+// end sends the last message of the operation, unless the client has completed it.
+func (op *operation) end(last item) {
+	s := op.socket
+	s.mu.Lock()
+	if op.done {
+		s.mu.Unlock()
+		return
+	}
+	op.done = true
+	delete(s.ops, op.id)
+	s.pushLocked(last)
+	s.mu.Unlock()
+	op.settle()
+}
+
+// started keeps what ends the subscription, or ends it when the operation was
+// over before the engine had returned.
+func (op *operation) started(stop func()) {
+	op.socket.mu.Lock()
+	done := op.done
+	op.stop = stop
+	op.socket.mu.Unlock()
+	if done {
+		stop()
+	}
+}
+
+// Ready blocks until half of the connection's queue is free: a replay of old
+// events goes as fast as the client reads.
+func (op *operation) Ready(ctx context.Context) error {
+	s := op.socket
+	return s.out.wait(ctx, &s.mu, s.hub.opts.MaxQueue)
+}
+
+// release ends what runs for an operation that the client no longer wants.
+// The socket's lock is not held: the engine has locks of its own.
+func (op *operation) release() {
+	op.socket.mu.Lock()
+	stop := op.stop
+	op.socket.mu.Unlock()
+	op.settle()
+	if stop != nil {
+		stop()
+	}
+}
+
+// settle is called once, when done has been set.
+func (op *operation) settle() {
+	op.socket.hub.stats.operations.Add(-1)
+	op.cancel()
+}

@@ -1,0 +1,443 @@
+package realtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gorilla/websocket"
+
+	"tidings/auth"
+	"tidings/fault"
+)
+
+// WebSocket serves a graphql-transport-ws connection. It answers the handshake
+// and returns; the connection is served by the hub's own goroutines, so that
+// net/http's buffers are free while it lives.
+//
+// The caller is who connection_init says (authToken or Authorization), else
+// whom the handshake's Authorization header names, else anonymous; cookies are
+// never read. A handshake is refused with 403 for a foreign Origin, 401 for a
+// wrong header, 503 while the hub drains or is full; a client that offers no
+// known subprotocol is closed with 4406.
+func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request) {
+	if err := h.full(); err != nil {
+		h.unavailable(w, err)
+		return
+	}
+	who, err := h.verifier.Bearer(r.Header.Get("Authorization"))
+	if err != nil {
+		h.unauthorized(w, err)
+		return
+	}
+	// Read buffer: what a subscribe message needs now and then, and 10,000 idle
+	// sockets hold. No compression: gorilla limits the compressed size only.
+	up := websocket.Upgrader{
+		HandshakeTimeout: h.opts.WriteTimeout,
+		ReadBufferSize:   512,
+		WriteBufferSize:  1024,
+		WriteBufferPool:  &h.wsBufs,
+		Subprotocols:     []string{Subprotocol},
+		CheckOrigin:      h.allowedOrigin,
+	}
+	ws, err := up.Upgrade(w, r, nil)
+	if err != nil {
+		return // the upgrader has answered
+	}
+	s := newSocket(h, ws, who)
+	if err := h.enter(s); err != nil {
+		s.abort()
+		return
+	}
+	h.stats.sockets.Add(1)
+	go s.run()
+}
+
+// allowedOrigin protects people whose browser runs a foreign page: a socket is
+// not bound by the same-origin policy.
+func (h *Hub) allowedOrigin(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" || slices.Contains(h.opts.AllowedOrigins, "*") {
+		return true
+	}
+	if slices.ContainsFunc(h.opts.AllowedOrigins, func(o string) bool { return strings.EqualFold(o, origin) }) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && strings.EqualFold(u.Host, r.Host)
+}
+
+// socket is one WebSocket connection. One goroutine reads it for as long as it
+// lives; another writes while there is something to write.
+//
+// mu is below the engine's locks: the engine calls Next while it holds its own,
+// so mu is never held during a call of the engine.
+type socket struct {
+	hub *Hub
+	ws  *websocket.Conn
+
+	mu      sync.Mutex
+	out     queue
+	writing bool
+	started bool // connection_init has come
+	acked   bool // and was accepted
+	who     auth.Principal
+	resume  map[string]string
+	ops     map[string]*operation
+	limit   *time.Timer // the time for connection_init, then the token's
+	pinger  *time.Timer
+}
+
+func newSocket(h *Hub, ws *websocket.Conn, who auth.Principal) *socket {
+	s := &socket{hub: h, ws: ws, who: who, ops: map[string]*operation{}}
+	ws.SetPingHandler(func(data string) error {
+		s.send(item{opcode: opPong, head: data})
+		return nil
+	})
+	ws.SetPongHandler(func(string) error {
+		s.alive()
+		return nil
+	})
+	ws.SetCloseHandler(func(code int, _ string) error {
+		s.echoClose(code)
+		return nil
+	})
+	return s
+}
+
+// run reads until the connection ends, then ends what depended on it.
+func (s *socket) run() {
+	defer s.hub.leave(s)
+	defer s.hub.stats.sockets.Add(-1)
+	s.begin()
+	err := s.read()
+	s.finish()
+	if _, closed := errors.AsType[*websocket.CloseError](err); !closed {
+		s.ws.Close() // the peer is gone, or the protocol broken
+	}
+	s.hub.opts.Logger.LogAttrs(s.hub.life, slog.LevelDebug, "socket ended", slog.Any("cause", err))
+}
+
+func (s *socket) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.aliveLocked()
+	s.limit = time.AfterFunc(s.hub.opts.InitTimeout, s.timeUp)
+	s.pinger = time.AfterFunc(s.hub.opts.PingEvery, s.ping)
+	if s.ws.Subprotocol() == "" {
+		s.closeLocked(closeSubprotocol, "the subprotocol is not acceptable: use "+Subprotocol)
+	}
+}
+
+func (s *socket) read() error {
+	most := int64(s.hub.opts.MaxMessage)
+	for {
+		typ, r, err := s.ws.NextReader()
+		if err != nil {
+			return err
+		}
+		data, err := io.ReadAll(io.LimitReader(r, most+1))
+		if err != nil {
+			return err
+		}
+		if !s.alive() {
+			continue // only the peer's close frame is of interest
+		}
+		switch {
+		case int64(len(data)) > most:
+			s.close(closeTooBig, fmt.Sprintf("the message is larger than %d bytes", most))
+		case typ != websocket.TextMessage:
+			s.close(closeBadMessage, "messages are text")
+		case !utf8.Valid(data):
+			s.close(closeNotUTF8, "the message is not UTF-8")
+		default:
+			s.receive(data)
+		}
+	}
+}
+
+// finish ends the timers and every operation. The connection itself is closed
+// by the writer when one is at work, else here.
+func (s *socket) finish() {
+	s.mu.Lock()
+	s.limit.Stop()
+	s.pinger.Stop()
+	s.out.close()
+	ops := s.ops
+	s.ops = nil
+	for _, op := range ops {
+		op.done = true
+	}
+	writing := s.writing
+	s.mu.Unlock()
+	for _, op := range ops {
+		op.release()
+	}
+	if !writing {
+		s.ws.Close()
+	}
+}
+
+// alive gives the peer the time of two and a half pings to show itself again.
+// It does not, and returns false, when the socket is closing.
+func (s *socket) alive() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.out.shut {
+		return false
+	}
+	s.aliveLocked()
+	return true
+}
+
+func (s *socket) aliveLocked() {
+	_ = s.ws.SetReadDeadline(time.Now().Add(s.hub.opts.PingEvery * 5 / 2)) // a dead connection shows at the next read
+}
+
+func (s *socket) ping() {
+	if s.send(item{opcode: opPing}) {
+		s.pinger.Reset(s.hub.opts.PingEvery)
+	}
+}
+
+// timeUp ends a socket that was not initialised, or whose token has expired.
+func (s *socket) timeUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.acked {
+		s.closeLocked(closeForbidden, "the token has expired")
+		return
+	}
+	s.closeLocked(closeInitTimeout, "connection initialisation timeout")
+}
+
+// receive acts on one message.
+func (s *socket) receive(data []byte) {
+	m, err := decodeMessage(data)
+	if err != nil {
+		s.close(closeBadMessage, err.Error())
+		return
+	}
+	switch m.typ {
+	case "connection_init":
+		s.initialise(m.init)
+	case "ping":
+		s.pong(m)
+	case "subscribe":
+		s.subscribe(m)
+	case "complete":
+		s.complete(m.id)
+	}
+}
+
+func (s *socket) pong(m message) {
+	if m.raw == nil {
+		s.send(item{opcode: opText, head: `{"type":"pong"}`})
+		return
+	}
+	s.send(item{opcode: opText, head: `{"type":"pong","payload":`, body: m.raw, tail: "}"})
+}
+
+func (s *socket) initialise(p initPayload) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.started {
+		s.closeLocked(closeTooManyInits, "too many initialisation requests")
+		return
+	}
+	s.started = true
+	if err := s.authenticate(p); err != nil {
+		s.closeLocked(closeForbidden, fault.Of(err).Message)
+		return
+	}
+	s.acked = true
+	s.resume = p.Resume
+	s.limit.Stop()
+	if !s.who.Expires.IsZero() {
+		s.limit = time.AfterFunc(time.Until(s.who.Expires), s.timeUp)
+	}
+	s.pushLocked(item{opcode: opText, head: `{"type":"connection_ack"}`})
+}
+
+func (s *socket) authenticate(p initPayload) (err error) {
+	switch {
+	case p.AuthToken != "":
+		s.who, err = s.hub.verifier.Bearer(bearer(p.AuthToken))
+	case p.Authorization != "":
+		s.who, err = s.hub.verifier.Bearer(bearer(p.Authorization))
+	}
+	return err
+}
+
+// bearer accepts a bare token where a header's value is usual.
+func bearer(token string) string {
+	if strings.ContainsRune(token, ' ') {
+		return token
+	}
+	return "Bearer " + token
+}
+
+// send queues an item; false when the socket is closing.
+func (s *socket) send(it item) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pushLocked(it)
+}
+
+// pushLocked queues an item. When the queue is full the client reads too
+// slowly: behind what waits the socket is closed, with a code after which stock
+// clients connect again, to resume from the last cursor they have seen. What
+// waits is not dropped: a client that is merely slow gets on with each attempt.
+func (s *socket) pushLocked(it item) bool {
+	if s.out.shut {
+		return false
+	}
+	if !s.out.push(it, s.hub.opts.MaxQueue) {
+		s.hub.stats.overflowed.Add(1)
+		s.closeLocked(closeOverload, "the client reads too slowly; connect again and resume by cursor")
+		return false
+	}
+	if !s.writing {
+		s.writing = true
+		s.hub.wg.Go(s.write)
+	}
+	return true
+}
+
+func (s *socket) close(code int, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closeLocked(code, text)
+}
+
+// closeLocked queues a close frame behind what waits and accepts nothing more.
+func (s *socket) closeLocked(code int, text string) {
+	s.lastLocked(closeItem(code, text))
+}
+
+// echoClose answers the peer's close frame; nothing else is of use to it.
+func (s *socket) echoClose(code int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.out.items = nil
+	if code == websocket.CloseNoStatusReceived {
+		s.lastLocked(item{opcode: opClose})
+		return
+	}
+	s.lastLocked(closeItem(code, ""))
+}
+
+func (s *socket) lastLocked(it item) {
+	if s.out.shut {
+		return
+	}
+	s.out.items = append(s.out.items, it) // fits even when the queue is full
+	s.out.bytes += it.size() + overhead
+	s.out.close()
+	if !s.writing {
+		s.writing = true
+		s.hub.wg.Go(s.write)
+	}
+}
+
+// closeWait is how long the peer may take to answer a close frame.
+const closeWait = time.Second
+
+// write writes until nothing waits. It is the only writer of the connection
+// but for gorilla's answer to a broken frame.
+func (s *socket) write() {
+	buf := s.hub.bufs.get()
+	defer s.hub.bufs.put(buf)
+	for {
+		items, more := s.batch()
+		if !more {
+			return
+		}
+		if err := s.writeItems(buf, items); err != nil {
+			s.broken()
+			return
+		}
+		s.wrote(items)
+	}
+}
+
+// batch takes what waits; false ends the writer.
+func (s *socket) batch() ([]item, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	items := s.out.take()
+	if len(items) > 0 {
+		return items, true
+	}
+	s.writing = false
+	if s.out.shut && s.ops == nil {
+		s.ws.Close() // the reader has gone and left this to the writer
+	}
+	return nil, false
+}
+
+func (s *socket) wrote(items []item) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.out.wrote(items, s.hub.opts.MaxQueue)
+	if items[len(items)-1].opcode == opClose {
+		_ = s.ws.SetReadDeadline(time.Now().Add(closeWait)) // a dead connection shows at the next read
+	}
+}
+
+// broken ends a connection that cannot be written to; the reader notices.
+func (s *socket) broken() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.out.end()
+	s.writing = false
+	s.ws.Close()
+}
+
+// writeItems writes the items as frames, many in one write.
+func (s *socket) writeItems(buf *[]byte, items []item) error {
+	b := (*buf)[:0]
+	defer func() { *buf = b }()
+	for i, it := range items {
+		b = appendFrame(b, it)
+		if len(b) < maxWrite && i < len(items)-1 {
+			continue
+		}
+		for part := range slices.Chunk(b, maxWrite) {
+			if err := s.ws.SetWriteDeadline(time.Now().Add(s.hub.opts.WriteTimeout)); err != nil {
+				return err
+			}
+			if _, err := s.ws.NetConn().Write(part); err != nil {
+				return err
+			}
+		}
+		b = b[:0]
+	}
+	return nil
+}
+
+func (s *socket) drain() {
+	s.close(closeRestart, "the server is restarting; connect again and resume by cursor")
+}
+
+func (s *socket) abort() { s.ws.Close() }
+
+func (s *socket) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.ops) == 0
+}
+
+// context returns a context for one operation.
+func (s *socket) context() (context.Context, context.CancelFunc) {
+	return context.WithCancel(s.hub.life)
+}
