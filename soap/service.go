@@ -52,10 +52,18 @@ func NewService(b *bus.Bus, m *schema.Model, e *graphql.Engine, a *auth.Accounts
 	return &Service{bus: b, engine: e, accounts: a, verifier: v, contract: c, options: o}, nil
 }
 
-// Run answers envelopes until ctx ends, and returns when the last one is
-// answered. Any number of processes may do so side by side.
+// Run waits for Options.Ready, then answers envelopes until ctx ends, and
+// returns when the last one is answered. Any number of processes may do so side
+// by side.
 func (s *Service) Run(ctx context.Context) error {
 	o := s.options
+	if o.Ready != nil {
+		select {
+		case <-o.Ready:
+		case <-ctx.Done():
+			return nil
+		}
+	}
 	return s.bus.Serve(ctx, "soap", "SOAP envelopes of "+o.Service+" "+o.Version, o.Concurrency, bus.Endpoint{
 		Name:    o.Service + "-" + o.Version,
 		Subject: s.bus.Subjects().SOAP(o.Version, o.Service),

@@ -58,6 +58,9 @@ type Options struct {
 	// Concurrency bounds the envelopes that one Service works on at a time;
 	// default 64.
 	Concurrency int
+	// Ready is closed when reads are current; Service.Run takes no envelope
+	// before. nil means that they are.
+	Ready <-chan struct{}
 	// Logger gets failures of ours with their request id; nil is silent.
 	// Passwords, tokens and envelopes are never logged.
 	Logger *slog.Logger
