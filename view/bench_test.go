@@ -130,3 +130,16 @@ func BenchmarkList20(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkOpen(b *testing.B) {
+	f := newFixture()
+	for b.Loop() {
+		v, err := view.Open(b.Context(), f.model, "log1", view.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := v.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

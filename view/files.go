@@ -28,6 +28,7 @@ const format = 1
 // files is a locked directory and the database in it.
 type files struct {
 	dir  string
+	temp bool    // nothing outlives the process, so nothing need reach the disk
 	held *sql.DB // holds the lock; the operating system frees it with the process
 	db   *sql.DB // nil before openWriter
 }
@@ -125,7 +126,11 @@ func (f *files) connect(ctx context.Context) (s *session, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSession(ctx, f.db, "PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL", "PRAGMA wal_autocheckpoint=2000", "PRAGMA busy_timeout=250")
+	safety := "NORMAL"
+	if f.temp {
+		safety = "OFF"
+	}
+	return newSession(ctx, f.db, "PRAGMA journal_mode=WAL", "PRAGMA synchronous="+safety, "PRAGMA wal_autocheckpoint=2000", "PRAGMA busy_timeout=250")
 }
 
 func (f *files) openReader(ctx context.Context) (*session, error) {

@@ -67,7 +67,8 @@ type Related struct {
 // it, newest first: by descending id of the record, or of the record in between
 // where the relation goes through one. A record in between whose target is gone
 // or is not the owner's is left out and does not count. It is one statement,
-// however many parents there are, and its price is the records that it returns.
+// however many parents there are. Its price is the records that it returns and
+// those that it leaves out on the way to them.
 func (v *View) Related(ctx context.Context, q Related) ([][][]byte, error) {
 	lists := make([][][]byte, len(q.Parents))
 	rel := q.Relation

@@ -100,6 +100,7 @@ func (v *View) open(ctx context.Context, want identity) (err error) {
 	if v.files, err = lock(ctx, v.dir); err != nil {
 		return err
 	}
+	v.files.temp = v.temp
 	if v.writer, err = v.files.openWriter(ctx, want, v.tables, v.log); err != nil {
 		return err
 	}

