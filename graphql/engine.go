@@ -20,6 +20,7 @@ import (
 	"tidings/auth"
 	"tidings/resource"
 	"tidings/schema"
+	"tidings/view"
 )
 
 // Options tunes an engine. The zero value has the defaults of every field.
@@ -63,13 +64,23 @@ type Call struct {
 	Args map[string]any
 }
 
+// records is what an engine asks of the resources: resource.Client.
+type records interface {
+	Get(ctx context.Context, who auth.Principal, typ string, ids []string) ([]resource.Found, error)
+	Related(ctx context.Context, who auth.Principal, rel *schema.Relation, parents []string, limit int) ([][][]byte, error)
+	List(ctx context.Context, who auth.Principal, q view.Query) (view.Page, error)
+	Count(ctx context.Context, who auth.Principal, typ string, filter *view.Filter) (int, error)
+	Submit(ctx context.Context, cmd resource.Command) (resource.Record, error)
+	WaitFor(ctx context.Context, seq uint64) error
+}
+
 // Engine runs operations over the resources of one model. It is safe for
 // concurrent use and needs no closing: what it starts ends with the contexts
 // that it is given.
 type Engine struct {
 	model     *schema.Model
 	schema    *ast.Schema
-	data      *resource.Client
+	data      records
 	feed      *resource.Feed
 	options   Options
 	log       *slog.Logger

@@ -1,0 +1,69 @@
+package graphql
+
+import (
+	"context"
+	"sync/atomic"
+
+	"tidings/auth"
+	"tidings/resource"
+	"tidings/schema"
+	"tidings/view"
+)
+
+// Reads counts how often an engine asks for records.
+type Reads struct {
+	records
+	Get, Related, List, Count atomic.Int64
+}
+
+type countingReads struct{ *Reads }
+
+// CountReads makes the engine count. Not while it runs anything.
+func CountReads(e *Engine) *Reads {
+	r := &Reads{records: e.data}
+	e.data = countingReads{r}
+	return r
+}
+
+func (c countingReads) Get(ctx context.Context, who auth.Principal, typ string, ids []string) ([]resource.Found, error) {
+	c.Reads.Get.Add(1)
+	return c.records.Get(ctx, who, typ, ids)
+}
+
+func (c countingReads) Related(ctx context.Context, who auth.Principal, rel *schema.Relation, parents []string, limit int) ([][][]byte, error) {
+	c.Reads.Related.Add(1)
+	return c.records.Related(ctx, who, rel, parents, limit)
+}
+
+func (c countingReads) List(ctx context.Context, who auth.Principal, q view.Query) (view.Page, error) {
+	c.Reads.List.Add(1)
+	return c.records.List(ctx, who, q)
+}
+
+func (c countingReads) Count(ctx context.Context, who auth.Principal, typ string, f *view.Filter) (int, error) {
+	c.Reads.Count.Add(1)
+	return c.records.Count(ctx, who, typ, f)
+}
+
+// Slow makes every read wait for the end of its context.
+func Slow(e *Engine) { e.data = slowReads{e.data} }
+
+type slowReads struct{ records }
+
+func (s slowReads) Get(ctx context.Context, _ auth.Principal, _ string, _ []string) ([]resource.Found, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// Prepare and Event open what live subscriptions are built on.
+type Operation = operation
+
+func (e *Engine) Prepare(r Request) (*Operation, *Response) { return e.prepare(r) }
+func (op *operation) Key() string                           { return op.key() }
+func (op *operation) Rules() schema.Roles                   { return op.rules() }
+func (e *Engine) Event(ctx context.Context, who auth.Principal, op *Operation, ev resource.Event) ([]byte, bool) {
+	return e.event(ctx, who, op, ev)
+}
+func (e *Engine) Yielded(ctx context.Context, who auth.Principal, op *Operation, v any, err error) []byte {
+	return e.yielded(ctx, who, op, v, err)
+}
