@@ -76,10 +76,10 @@ func (w *where) all(conditions []*Filter, guide *Filter) error {
 
 // filter writes one filter, in parentheses where it has several parts.
 func (w *where) filter(f *Filter) error {
-	if w.nodes++; w.nodes > maxConditions {
+	parts := split(nil, f)
+	if w.nodes += max(1, len(parts)); w.nodes > maxConditions {
 		return fault.Input("filter", "it has more than %d conditions", maxConditions)
 	}
-	parts := split(nil, f)
 	if len(parts) == 0 {
 		w.add("1")
 		return nil

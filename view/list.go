@@ -26,7 +26,9 @@ type Query struct {
 	Owner string
 }
 
-// Order is one term of an order. A missing value is less than every other.
+// Order is one term of an order. A missing value is less than every other. By
+// several fields, a page costs what sorting the records with the same first
+// value costs; by one field, or with one record a value, nothing is sorted.
 // Whether the caller may see the field is for the one who asks: order and
 // cursors give values away.
 type Order struct {

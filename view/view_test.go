@@ -339,6 +339,10 @@ func TestInputThatCannotBeIsRefused(t *testing.T) {
 	for range 600 {
 		deep = &view.Filter{Not: deep}
 	}
+	wide := &view.Filter{}
+	for range 600 {
+		wide.And = append(wide.And, &view.Filter{Field: f.title, Op: "ne", Value: "x"})
+	}
 	for name, test := range map[string]struct {
 		query view.Query
 		field string
@@ -358,6 +362,8 @@ func TestInputThatCannotBeIsRefused(t *testing.T) {
 		"text op with null":    {filter(f.title, "contains", nil), "filter.title.contains"},
 		"too many values":      {filter(f.title, "in", make([]any, 20_000)), "filter.title.in"},
 		"too deep":             {view.Query{Filter: deep}, "filter"},
+		"too wide":             {view.Query{Filter: wide}, "filter"},
+		"too wide below":       {view.Query{Filter: &view.Filter{Not: wide}}, "filter"},
 		"both ways":            {view.Query{First: 1, Last: 1}, "last"},
 		"negative first":       {view.Query{First: -1}, "first"},
 		"negative last":        {view.Query{Last: -1}, "last"},
@@ -379,7 +385,7 @@ func TestDeepestFilterThatIsAllowedRuns(t *testing.T) {
 	put(t, v, "Post", object{"id": "a", "title": "x"})
 	leaf := &view.Filter{Field: f.title, Op: "eq", Value: "x"}
 	deep, wide := leaf, &view.Filter{}
-	for range 498 {
+	for range 496 {
 		deep = &view.Filter{Not: deep}
 		wide.Or = append(wide.Or, leaf)
 	}
@@ -387,7 +393,7 @@ func TestDeepestFilterThatIsAllowedRuns(t *testing.T) {
 	for i := range many {
 		many[i] = fmt.Sprint(i)
 	}
-	for name, filter := range map[string]*view.Filter{"deep": deep, "wide": wide, "many": {Field: f.title, Op: "notIn", Value: many}} {
+	for name, filter := range map[string]*view.Filter{"deep": deep, "wide": wide, "all": {Not: &view.Filter{Not: &view.Filter{And: wide.Or}}}, "many": {Field: f.title, Op: "notIn", Value: many}} {
 		if n, err := v.Count(t.Context(), "Post", filter, ""); err != nil || n != 1 {
 			t.Errorf("%s: %d, %v", name, n, err)
 		}
