@@ -143,13 +143,14 @@ func (e resultError) path() string {
 	return b.String()
 }
 
-// answer writes the envelope of a result.
-func (c *contract) answer(op *operation, v version, res result, errors []resultError) ([]byte, error) {
-	out := beginEnvelope(make([]byte, 0, 1024+2*len(res.root)), v, c.namespace)
+// answer writes the envelope that answers r with a result.
+func (c *contract) answer(op *operation, r *request, res result, errors []resultError) ([]byte, error) {
+	header := r.echo
 	if len(errors) > 0 {
-		out = appendErrors(out, errors)
+		header = appendErrors(header, errors)
 	}
-	out = append(append(append(out, "<soap:Body><tns:"...), op.name...), "Response>"...)
+	out := beginBody(make([]byte, 0, 1024+2*len(res.root)), r.version, c.namespace, header)
+	out = append(append(append(out, "<tns:"...), op.name...), "Response>"...)
 	if res.root != nil {
 		var err error
 		if out, err = op.result.append(out, &jsonReader{data: res.root}); err != nil {
@@ -161,7 +162,7 @@ func (c *contract) answer(op *operation, v version, res result, errors []resultE
 }
 
 func appendErrors(out []byte, errors []resultError) []byte {
-	out = append(out, "<soap:Header><tns:Errors>"...)
+	out = append(out, "<tns:Errors>"...)
 	for _, e := range errors {
 		f := e.failure()
 		out = append(out, "<tns:error>"...)
@@ -170,7 +171,7 @@ func appendErrors(out []byte, errors []resultError) []byte {
 		out = appendElement(out, "path", f.Field)
 		out = append(out, "</tns:error>"...)
 	}
-	return append(out, "</tns:Errors></soap:Header>"...)
+	return append(out, "</tns:Errors>"...)
 }
 
 // append writes the part with the value that comes next in r.

@@ -33,6 +33,7 @@ type request struct {
 	headers []elem // the blocks that are meant for us
 	payload elem   // the one element of the body
 	action  string // of the media type, or empty
+	echo    []byte // the Security header of the answer, or empty
 }
 
 // readEnvelope reads an envelope as far as SOAP goes: what the payload means is

@@ -112,7 +112,7 @@ func (c *Codec) Encode(operation string, response []byte) ([]byte, error) {
 	if f != nil {
 		return nil, f.Error
 	}
-	return c.contract.answer(op, soap11, res, left)
+	return c.contract.answer(op, &request{}, res, left)
 }
 
 // Lexical reads a value of a GraphQL scalar and returns it as JSON.

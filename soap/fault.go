@@ -69,13 +69,14 @@ func (f *failure) codes() (eleven, twelve, sub string) {
 	return "soap:Client", "soap:Sender", "tns:" + string(f.Code)
 }
 
-// envelope writes the whole answer.
-func (f *failure) envelope(v version, namespace string) []byte {
-	out := beginEnvelope(make([]byte, 0, 1024), v, namespace)
+// envelope writes the whole answer; echo is the Security header of it, or empty.
+func (f *failure) envelope(v version, namespace string, echo []byte) []byte {
+	header := echo
 	if v == soap12 {
-		out = f.header(out)
+		header = f.header(echo)
 	}
-	out = append(out, "<soap:Body><soap:Fault xmlns:wsse=\""+wsseNS+"\">"...)
+	out := beginBody(make([]byte, 0, 1024), v, namespace, header)
+	out = append(out, "<soap:Fault xmlns:wsse=\""+wsseNS+"\">"...)
 	eleven, twelve, sub := f.codes()
 	if v == soap11 {
 		out = append(out, "<faultcode>"+eleven+"</faultcode><faultstring>"...)
@@ -97,17 +98,15 @@ func (f *failure) envelope(v version, namespace string) []byte {
 func (f *failure) header(out []byte) []byte {
 	switch f.wire {
 	case versionMismatch:
-		out = append(out, `<soap:Header><soap:Upgrade>`...)
+		out = append(out, `<soap:Upgrade>`...)
 		for _, ns := range envelopeNS {
 			out = append(out, `<soap:SupportedEnvelope xmlns:q="`+ns+`" qname="q:Envelope"/>`...)
 		}
-		return append(out, `</soap:Upgrade></soap:Header>`...)
+		return append(out, `</soap:Upgrade>`...)
 	case mustUnderstand:
-		out = append(out, `<soap:Header>`...)
 		for _, n := range f.notUnderstood {
 			out = append(appendText(append(out, `<soap:NotUnderstood xmlns:q="`...), n.space), `" qname="q:`+n.local+`"/>`...)
 		}
-		return append(out, `</soap:Header>`...)
 	}
 	return out
 }
@@ -128,14 +127,18 @@ func (f *failure) detail(out []byte) []byte {
 	return append(out, "</tns:"+faultName+">"...)
 }
 
-// beginEnvelope writes up to the envelope's first child. The prefixes soap, tns
-// and xsi hold in the whole answer.
-func beginEnvelope(out []byte, v version, namespace string) []byte {
+// beginBody writes up to the first child of the body, with the header if there
+// is one. The prefixes soap, tns and xsi hold in the whole answer.
+func beginBody(out []byte, v version, namespace string, header []byte) []byte {
 	out = append(out, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"+`<soap:Envelope xmlns:soap="`...)
 	out = append(out, envelopeNS[v]...)
 	out = append(out, `" xmlns:tns="`...)
 	out = appendText(out, namespace)
-	return append(out, `" xmlns:xsi="`+xsiNS+`">`...)
+	out = append(out, `" xmlns:xsi="`+xsiNS+`">`...)
+	if len(header) > 0 {
+		out = append(append(append(out, "<soap:Header>"...), header...), "</soap:Header>"...)
+	}
+	return append(out, "<soap:Body>"...)
 }
 
 // appendElement writes an element of text in the service's namespace.

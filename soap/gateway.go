@@ -167,7 +167,7 @@ func (g *Gateway) failed(r *http.Request, envelope []byte, id string, err error)
 	if after := f.retryAfter(); after > 0 {
 		h.Set(headerRetryAfter, strconv.Itoa(after))
 	}
-	return bus.Message{Header: h, Data: f.envelope(v, g.options.Namespace)}
+	return bus.Message{Header: h, Data: f.envelope(v, g.options.Namespace, nil)}
 }
 
 // guessVersion tells the version of an envelope that is not parsed: by the

@@ -12,15 +12,17 @@ const (
 	passwordText = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-username-token-profile-1.0#PasswordText"
 )
 
-// clockSkew is how far a caller's clock may be behind ours.
-const clockSkew = time.Minute
+const (
+	clockSkew = time.Minute     // by which a caller's clock may be behind ours
+	validity  = 5 * time.Minute // of an answer with a Timestamp
+)
 
 // credentials are what an envelope says about its sender. No String method and
 // no log ever shows them.
 type credentials struct{ user, password string }
 
 // readSecurity reads the Security header: a user name with its password in
-// text, and a Timestamp that must not have expired. nil means that there is no
+// text, and a Timestamp that must not have expired and is answered by one. nil means that there is no
 // token. What cannot be checked here, such as a signature, is refused instead
 // of ignored.
 func (r *request) readSecurity(now time.Time) (*credentials, *failure) {
@@ -49,6 +51,7 @@ func (r *request) readSecurity(now time.Time) (*credentials, *failure) {
 		case e.is(wsseNS, "UsernameToken"):
 			return nil, insecure(invalidSecurity, "there is more than one UsernameToken")
 		case e.is(wsuNS, "Timestamp"):
+			r.echo = appendTimestamp(nil, now)
 			if f := checkTimestamp(e, now); f != nil {
 				return nil, f
 			}
@@ -95,6 +98,16 @@ func checkTimestamp(stamp elem, now time.Time) *failure {
 		}
 	}
 	return nil
+}
+
+// appendTimestamp writes the Security header that .NET wants in the answer to a
+// message that had a Timestamp.
+func appendTimestamp(out []byte, now time.Time) []byte {
+	const layout = "2006-01-02T15:04:05.000Z"
+	out = append(out, `<wsse:Security xmlns:wsse="`+wsseNS+`"><wsu:Timestamp xmlns:wsu="`+wsuNS+`"><wsu:Created>`...)
+	out = append(now.UTC().AppendFormat(out, layout), `</wsu:Created><wsu:Expires>`...)
+	out = append(now.Add(validity).UTC().AppendFormat(out, layout), `</wsu:Expires></wsu:Timestamp></wsse:Security>`...)
+	return out
 }
 
 func insecure(code wire, message string) *failure {

@@ -91,7 +91,7 @@ func (s *Service) handle(ctx context.Context, m bus.Message) ([]byte, bus.Header
 	if after := f.retryAfter(); after > 0 {
 		h.Set(headerRetryAfter, strconv.Itoa(after))
 	}
-	return f.envelope(v, s.contract.namespace), h, nil
+	return f.envelope(v, s.contract.namespace, request.echo), h, nil
 }
 
 // call does what the envelope asks for.
@@ -118,7 +118,7 @@ func (s *Service) call(ctx context.Context, r *request, h bus.Header) ([]byte, *
 	if f != nil {
 		return nil, f
 	}
-	out, err := c.answer(op, r.version, res, left)
+	out, err := c.answer(op, r, res, left)
 	if err != nil {
 		return nil, failed(err)
 	}

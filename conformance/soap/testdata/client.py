@@ -10,13 +10,21 @@ import zeep
 from zeep import xsd
 from zeep.exceptions import Fault
 from zeep.wsse.username import UsernameToken
+from zeep.wsse.utils import WSU
 
 url, password = sys.argv[1], sys.argv[2]
 wsdl = url + "/v1/SocialService?wsdl"
 
 
+def timestamp():
+    now = datetime.datetime.now(datetime.timezone.utc)
+    later = now + datetime.timedelta(minutes=10)
+    return WSU.Timestamp(WSU.Created(now.isoformat()), WSU.Expires(later.isoformat()))
+
+
 def connect(user=None, password=password, source=wsdl, port=None):
-    token = UsernameToken(user, password) if user else None
+    """Everybody sends a password in text; administrators a Timestamp, too."""
+    token = UsernameToken(user, password, timestamp_token=timestamp() if user == "root" else None) if user else None
     client = zeep.Client(source, wsse=token)
     return client.bind("SocialService", port) if port else client.service
 
