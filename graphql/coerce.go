@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -40,12 +42,34 @@ func newInputTypes(s *ast.Schema) inputTypes {
 	return t
 }
 
-// inputError is a value that is not of its type. Path leads from the variable
-// or argument to the value: "input.tags[2]".
+// inputError is a value that is not of its type.
 type inputError struct {
-	path string
-	text string
-	at   *ast.Position // in the document; nil for the whole field
+	steps []string // to the value, the last one first
+	text  string
+	at    *ast.Position // in the document; nil for the whole field
+}
+
+func wrong(format string, args ...any) *inputError {
+	return &inputError{text: fmt.Sprintf(format, args...)}
+}
+
+// below adds the step by which the value was reached: a name with a dot before
+// it, an index in brackets.
+func (bad *inputError) below(step string) *inputError {
+	bad.steps = append(bad.steps, step)
+	return bad
+}
+
+func (bad *inputError) item(index int) *inputError {
+	return bad.below("[" + strconv.Itoa(index) + "]")
+}
+
+// path leads from the variable or argument to the value: "input.tags[2]".
+func (bad *inputError) path() string {
+	slices.Reverse(bad.steps)
+	path := strings.TrimPrefix(strings.Join(bad.steps, ""), ".")
+	slices.Reverse(bad.steps)
+	return path
 }
 
 // argumentError is an inputError as the error of a field.
@@ -55,15 +79,11 @@ type argumentError struct {
 }
 
 func (bad *inputError) fault() error {
-	return &argumentError{cause: fault.Input(bad.path, "%s", bad.text), at: bad.at}
+	return &argumentError{cause: fault.Input(bad.path(), "%s", bad.text), at: bad.at}
 }
 
 func (e *argumentError) Error() string { return e.cause.Error() }
 func (e *argumentError) Unwrap() error { return e.cause }
-
-func wrong(path, format string, args ...any) *inputError {
-	return &inputError{path: path, text: fmt.Sprintf(format, args...)}
-}
 
 // variables decodes and coerces the variables that an operation declares. What
 // it does not declare is ignored. The errors are the request's.
@@ -81,15 +101,15 @@ func (t inputTypes) variables(defs ast.VariableDefinitionList, raw json.RawMessa
 		value, ok := given[def.Variable]
 		switch {
 		case !ok && def.DefaultValue != nil:
-			vars[def.Variable], _, _ = t.literal(def.DefaultValue, def.Type, nil, "")
+			vars[def.Variable], _, _ = t.literal(def.DefaultValue, def.Type, nil)
 		case !ok && !def.Type.NonNull:
 		case !ok:
 			errs = append(errs, refuse(def.Position, fault.BadUserInput,
 				"Variable %q of required type %q was not provided.", "$"+def.Variable, def.Type))
 		default:
-			coerced, bad := t.value(value, def.Type, def.Variable)
+			coerced, bad := t.value(value, def.Type)
 			if bad != nil {
-				errs = append(errs, badVariable(def, bad))
+				errs = append(errs, badVariable(def, bad.below(def.Variable)))
 			}
 			vars[def.Variable] = coerced
 		}
@@ -101,12 +121,12 @@ func (t inputTypes) variables(defs ast.VariableDefinitionList, raw json.RawMessa
 }
 
 func badVariable(def *ast.VariableDefinition, bad *inputError) *gqlerror.Error {
-	at := ""
-	if bad.path != def.Variable {
-		at = " at " + strconv.Quote(bad.path)
+	at, path := "", short(bad.path())
+	if path != def.Variable {
+		at = " at " + strconv.Quote(path)
 	}
 	err := refuse(def.Position, fault.BadUserInput, "Variable %q got an invalid value%s: %s", "$"+def.Variable, at, bad.text)
-	err.Extensions["field"] = bad.path
+	err.Extensions["field"] = path
 	return err
 }
 
@@ -129,112 +149,112 @@ func decodeObject(raw json.RawMessage) (map[string]any, error) {
 }
 
 // value coerces what came out of JSON.
-func (t inputTypes) value(v any, typ *ast.Type, path string) (any, *inputError) {
+func (t inputTypes) value(v any, typ *ast.Type) (any, *inputError) {
 	if v == nil {
 		if typ.NonNull {
-			return nil, wrong(path, "Expected a value of type %q, found null.", typ)
+			return nil, wrong("Expected a value of type %q, found null.", typ)
 		}
 		return nil, nil
 	}
 	if typ.Elem != nil {
-		return t.list(v, typ.Elem, path)
+		return t.list(v, typ.Elem)
 	}
 	def := t.schema.Types[typ.NamedType]
 	switch {
 	case def == nil:
-		return nil, wrong(path, "Unknown type %q.", typ.NamedType)
+		return nil, wrong("Unknown type %q.", typ.NamedType)
 	case def.Kind == ast.InputObject:
 		object, ok := v.(map[string]any)
 		if !ok {
-			return nil, wrong(path, "Expected type %q to be an object.", def.Name)
+			return nil, wrong("Expected type %q to be an object.", def.Name)
 		}
-		return t.object(object, def, path)
+		return t.object(object, def)
 	case def.Kind == ast.Enum:
 		name, ok := v.(string)
 		if !ok || def.EnumValues.ForName(name) == nil {
-			return nil, wrong(path, "Value %s does not exist in %q enum.", brief(v), def.Name)
+			return nil, wrong("Value %s does not exist in %q enum.", brief(v), def.Name)
 		}
 		return name, nil
 	}
-	return t.scalar(v, def.Name, path)
+	return t.scalar(v, def.Name)
 }
 
-func (t inputTypes) list(v any, elem *ast.Type, path string) (any, *inputError) {
+func (t inputTypes) list(v any, elem *ast.Type) (any, *inputError) {
 	items, ok := v.([]any)
 	if !ok {
-		item, err := t.value(v, elem, path)
+		item, err := t.value(v, elem)
 		return []any{item}, err
 	}
 	list := make([]any, len(items))
 	for i, item := range items {
-		coerced, err := t.value(item, elem, path+"["+strconv.Itoa(i)+"]")
+		coerced, err := t.value(item, elem)
 		if err != nil {
-			return nil, err
+			return nil, err.item(i)
 		}
 		list[i] = coerced
 	}
 	return list, nil
 }
 
-func (t inputTypes) object(given map[string]any, def *ast.Definition, path string) (any, *inputError) {
+func (t inputTypes) object(given map[string]any, def *ast.Definition) (any, *inputError) {
 	object := make(map[string]any, len(given))
 	for _, f := range def.Fields {
 		value, ok := given[f.Name]
 		if !ok {
-			if err := t.absent(object, f, path); err != nil {
+			if err := t.absent(object, f); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		coerced, err := t.value(value, f.Type, path+"."+f.Name)
+		coerced, err := t.value(value, f.Type)
 		if err != nil {
-			return nil, err
+			return nil, err.below("." + f.Name)
 		}
 		object[f.Name] = coerced
 	}
 	for name := range given {
 		if def.Fields.ForName(name) == nil {
-			return nil, wrong(path, "Field %q is not defined by type %q.", brief(name), def.Name)
+			return nil, wrong("Field %q is not defined by type %q.", brief(name), def.Name)
 		}
 	}
-	return object, oneOf(def, object, path)
+	return object, oneOf(def, object)
 }
 
 // absent gives a field that was left out its default.
-func (t inputTypes) absent(object map[string]any, f *ast.FieldDefinition, path string) *inputError {
+func (t inputTypes) absent(object map[string]any, f *ast.FieldDefinition) *inputError {
 	if f.DefaultValue != nil {
-		object[f.Name], _, _ = t.literal(f.DefaultValue, f.Type, nil, "")
+		object[f.Name], _, _ = t.literal(f.DefaultValue, f.Type, nil)
 		return nil
 	}
 	if f.Type.NonNull {
-		return wrong(path, "Field %q of required type %q was not provided.", f.Name, f.Type)
+		return wrong("Field %q of required type %q was not provided.", f.Name, f.Type)
 	}
 	return nil
 }
 
-func oneOf(def *ast.Definition, object map[string]any, path string) *inputError {
+func oneOf(def *ast.Definition, object map[string]any) *inputError {
 	if def.Directives.ForName("oneOf") == nil {
 		return nil
 	}
 	if len(object) != 1 {
-		return wrong(path, "Exactly one key must be specified for OneOf type %q.", def.Name)
+		return wrong("Exactly one key must be specified for OneOf type %q.", def.Name)
 	}
 	for name, value := range object {
 		if value == nil {
-			return wrong(path+"."+name, "Field %q must be non-null.", name)
+			return wrong("Field %q must be non-null.", name).below("." + name)
 		}
 	}
 	return nil
 }
 
-func (t inputTypes) scalar(v any, name, path string) (any, *inputError) {
+func (t inputTypes) scalar(v any, name string) (any, *inputError) {
 	kind, ok := t.kinds[name]
 	if !ok {
 		return v, nil
 	}
 	coerced, err := kind.Parse(v)
 	if err != nil {
-		return nil, wrong(path, "%s cannot represent the value %s: it %s.", name, brief(v), err)
+		return nil, wrong("%s cannot represent the value %s: it %s.", name, brief(v), err)
 	}
 	return coerced, nil
 }
@@ -242,11 +262,11 @@ func (t inputTypes) scalar(v any, name, path string) (any, *inputError) {
 // literal coerces a value of a document. With vars nil, variables are taken to
 // fit (validation has compared their types). It reports false for a variable
 // that has no value, which counts as not given.
-func (t inputTypes) literal(v *ast.Value, typ *ast.Type, vars map[string]any, path string) (any, bool, *inputError) {
+func (t inputTypes) literal(v *ast.Value, typ *ast.Type, vars map[string]any) (any, bool, *inputError) {
 	if v.Kind == ast.Variable {
 		value, ok := vars[v.Raw]
 		if ok && value == nil && typ.NonNull {
-			bad := wrong(path, "Expected a value of type %q, found the variable %q, which is null.", typ, "$"+v.Raw)
+			bad := wrong("Expected a value of type %q, found the variable %q, which is null.", typ, "$"+v.Raw)
 			bad.at = v.Position
 			return nil, true, bad
 		}
@@ -254,7 +274,7 @@ func (t inputTypes) literal(v *ast.Value, typ *ast.Type, vars map[string]any, pa
 	}
 	if v.Kind == ast.NullValue {
 		if typ.NonNull {
-			return nil, true, wrong(path, "Expected a value of type %q, found null.", typ)
+			return nil, true, wrong("Expected a value of type %q, found null.", typ)
 		}
 		return nil, true, nil
 	}
@@ -262,56 +282,55 @@ func (t inputTypes) literal(v *ast.Value, typ *ast.Type, vars map[string]any, pa
 	var err *inputError
 	switch def := t.schema.Types[typ.Name()]; {
 	case typ.Elem != nil:
-		value, err = t.literalList(v, typ.Elem, vars, path)
+		value, err = t.literalList(v, typ.Elem, vars)
 	case def == nil:
-		err = wrong(path, "Unknown type %q.", typ.NamedType)
+		err = wrong("Unknown type %q.", typ.NamedType)
 	case def.Kind == ast.InputObject:
-		value, err = t.literalObject(v, def, vars, path)
+		value, err = t.literalObject(v, def, vars)
 	case def.Kind == ast.Enum:
 		if value = v.Raw; v.Kind != ast.EnumValue || def.EnumValues.ForName(v.Raw) == nil {
-			err = wrong(path, "Value %s does not exist in %q enum.", brief(v), def.Name)
+			err = wrong("Value %s does not exist in %q enum.", brief(v), def.Name)
 		}
 	default:
-		value, err = t.literalScalar(v, def.Name, path)
+		value, err = t.literalScalar(v, def.Name)
 	}
 	return value, true, err
 }
 
-func (t inputTypes) literalList(v *ast.Value, elem *ast.Type, vars map[string]any, path string) (any, *inputError) {
+func (t inputTypes) literalList(v *ast.Value, elem *ast.Type, vars map[string]any) (any, *inputError) {
 	if v.Kind != ast.ListValue {
-		item, _, err := t.literal(v, elem, vars, path)
+		item, _, err := t.literal(v, elem, vars)
 		return []any{item}, err
 	}
 	list := make([]any, len(v.Children))
 	for i, child := range v.Children {
-		at := path + "[" + strconv.Itoa(i) + "]"
-		item, ok, err := t.literal(child.Value, elem, vars, at)
+		item, ok, err := t.literal(child.Value, elem, vars)
 		if err != nil {
-			return nil, err
+			return nil, err.item(i)
 		}
 		if !ok && elem.NonNull && vars != nil {
-			bad := wrong(at, "Expected a value of type %q, found the variable %q, which has none.", elem, "$"+child.Value.Raw)
+			bad := wrong("Expected a value of type %q, found the variable %q, which has none.", elem, "$"+child.Value.Raw)
 			bad.at = child.Value.Position
-			return nil, bad
+			return nil, bad.item(i)
 		}
 		list[i] = item
 	}
 	return list, nil
 }
 
-func (t inputTypes) literalObject(v *ast.Value, def *ast.Definition, vars map[string]any, path string) (any, *inputError) {
+func (t inputTypes) literalObject(v *ast.Value, def *ast.Definition, vars map[string]any) (any, *inputError) {
 	if v.Kind != ast.ObjectValue {
-		return nil, wrong(path, "Expected a value of type %q, found %s.", def.Name, brief(v))
+		return nil, wrong("Expected a value of type %q, found %s.", def.Name, brief(v))
 	}
 	object := make(map[string]any, len(v.Children))
 	for _, child := range v.Children {
 		f := def.Fields.ForName(child.Name)
 		if f == nil {
-			return nil, wrong(path, "Field %q is not defined by type %q.", child.Name, def.Name)
+			return nil, wrong("Field %q is not defined by type %q.", child.Name, def.Name)
 		}
-		value, ok, err := t.literal(child.Value, f.Type, vars, path+"."+f.Name)
+		value, ok, err := t.literal(child.Value, f.Type, vars)
 		if err != nil {
-			return nil, err
+			return nil, err.below("." + f.Name)
 		}
 		if ok || vars == nil {
 			object[f.Name] = value
@@ -321,7 +340,7 @@ func (t inputTypes) literalObject(v *ast.Value, def *ast.Definition, vars map[st
 		if _, ok := object[f.Name]; ok {
 			continue
 		}
-		if err := t.absent(object, f, path); err != nil {
+		if err := t.absent(object, f); err != nil {
 			return nil, err
 		}
 	}
@@ -332,12 +351,12 @@ func (t inputTypes) literalObject(v *ast.Value, def *ast.Definition, vars map[st
 			}
 		}
 	}
-	return object, oneOf(def, object, path)
+	return object, oneOf(def, object)
 }
 
 // literalScalar coerces a literal. Unlike a variable, it is of the kind that
 // its spelling says: 2.0 is no Int.
-func (t inputTypes) literalScalar(v *ast.Value, name, path string) (any, *inputError) {
+func (t inputTypes) literalScalar(v *ast.Value, name string) (any, *inputError) {
 	kind, known := t.kinds[name]
 	var value any
 	switch v.Kind {
@@ -348,7 +367,7 @@ func (t inputTypes) literalScalar(v *ast.Value, name, path string) (any, *inputE
 		}
 	case ast.FloatValue:
 		if known && kind != schema.KindFloat {
-			return nil, wrong(path, "%s cannot represent the value %s.", name, brief(v))
+			return nil, wrong("%s cannot represent the value %s.", name, brief(v))
 		}
 		value = json.Number(v.Raw)
 	case ast.StringValue, ast.BlockValue:
@@ -357,25 +376,27 @@ func (t inputTypes) literalScalar(v *ast.Value, name, path string) (any, *inputE
 		value = v.Raw == "true"
 	default:
 		if known {
-			return nil, wrong(path, "%s cannot represent the value %s.", name, brief(v))
+			return nil, wrong("%s cannot represent the value %s.", name, brief(v))
 		}
 		value, _ = v.Value(nil)
 	}
-	return t.scalar(value, name, path)
+	return t.scalar(value, name)
 }
 
-// brief shows a value in a message, cut where it is long.
+// brief shows a value in a message.
 func brief(v any) string {
-	const limit = 60
-	var text string
 	switch v := v.(type) {
 	case *ast.Value:
-		text = v.String()
+		return short(string(appendLiteral(nil, v)))
 	case json.Number:
-		text = v.String()
-	default:
-		text = string(appendValue(nil, v))
+		return short(v.String())
 	}
+	return short(string(appendValue(nil, v)))
+}
+
+// short cuts a text where it is too long for a message.
+func short(text string) string {
+	const limit = 60
 	if len(text) <= limit {
 		return text
 	}

@@ -197,9 +197,9 @@ func (c *checker) directives(list ast.DirectiveList) {
 }
 
 func (c *checker) literal(v *ast.Value, typ *ast.Type, path string) {
-	if _, _, bad := c.inputs.literal(v, typ, nil, path); bad != nil {
+	if _, _, bad := c.inputs.literal(v, typ, nil); bad != nil {
 		err := refuse(v.Position, fault.ValidationFailed, "%s", bad.text)
-		err.Extensions["field"] = bad.path
+		err.Extensions["field"] = short(bad.below(path).path())
 		c.fail(err)
 	}
 }

@@ -45,10 +45,12 @@ func bombs() map[string]struct {
 		"cycle":            {`{user(id:"a"){...A}} fragment A on User {...B} fragment B on User {followers{...A}}`, fault.ValidationFailed},
 		"operations":       {repeat(2000, func(i int) string { return fmt.Sprintf("query Q%d{...F}", i) }) + `fragment F on Query{__typename}`, fault.ValidationFailed},
 		"fragments":        {`{__typename}` + repeat(1500, func(i int) string { return fmt.Sprintf("fragment F%d on User{id}", i) }), fault.ValidationFailed},
-		"unknown fields":   {`{` + repeat(20, func(i int) string { return "user(id:1){" + repeat(90, func(j int) string { return fmt.Sprintf("nam%d ", 90*i+j) }) + "}" }) + `}`, fault.ValidationFailed},
-		"variables":        {`query(` + repeat(3000, func(i int) string { return fmt.Sprintf("$v%d:Int ", i) }) + `){__typename}`, fault.ValidationFailed},
-		"directives":       {`{__typename` + strings.Repeat(" @skip(if:false)", 2000) + `}`, fault.ValidationFailed},
-		"lists":            {`{user(id:` + nest("[", 7000, "1", "]") + `){id}}`, fault.ValidationFailed},
+		"unknown fields": {`{` + repeat(20, func(i int) string {
+			return "user(id:1){" + repeat(90, func(j int) string { return fmt.Sprintf("nam%d ", 90*i+j) }) + "}"
+		}) + `}`, fault.ValidationFailed},
+		"variables":  {`query(` + repeat(3000, func(i int) string { return fmt.Sprintf("$v%d:Int ", i) }) + `){__typename}`, fault.ValidationFailed},
+		"directives": {`{__typename` + strings.Repeat(" @skip(if:false)", 2000) + `}`, fault.ValidationFailed},
+		"lists":      {`{user(id:` + nest("[", 7000, "1", "]") + `){id}}`, fault.ValidationFailed},
 	}
 }
 

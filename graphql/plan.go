@@ -171,7 +171,7 @@ func (t inputTypes) newArguments(f *ast.Field) arguments {
 		if a.constant == nil {
 			a.constant = map[string]any{}
 		}
-		a.constant[def.Name], _, _ = t.literal(value, def.Type, nil, def.Name)
+		a.constant[def.Name], _, _ = t.literal(value, def.Type, nil)
 	}
 	return a
 }
@@ -202,17 +202,17 @@ func (t inputTypes) arguments(a arguments, vars map[string]any) (map[string]any,
 		args[name] = v
 	}
 	for _, arg := range a.dynamic {
-		value, ok, err := t.literal(arg.value, arg.def.Type, vars, arg.def.Name)
+		value, ok, err := t.literal(arg.value, arg.def.Type, vars)
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, err.below(arg.def.Name)
 		case ok:
 			args[arg.def.Name] = value
 		case arg.def.DefaultValue != nil:
-			args[arg.def.Name], _, _ = t.literal(arg.def.DefaultValue, arg.def.Type, nil, "")
+			args[arg.def.Name], _, _ = t.literal(arg.def.DefaultValue, arg.def.Type, nil)
 		case arg.def.Type.NonNull:
-			return nil, wrong(arg.def.Name, "Argument %q of required type %q was provided the variable %q, which has no value.",
-				arg.def.Name, arg.def.Type, "$"+arg.value.Raw)
+			return nil, wrong("Argument %q of required type %q was provided the variable %q, which has no value.",
+				arg.def.Name, arg.def.Type, "$"+arg.value.Raw).below(arg.def.Name)
 		}
 	}
 	return args, nil

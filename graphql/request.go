@@ -85,7 +85,7 @@ func (e *Engine) subscribe(op *operation) *gqlerror.Error {
 	root := op.plan.roots[0]
 	args, bad := e.inputs.arguments(root.args, op.vars)
 	if bad != nil {
-		return executionError(fault.Input(bad.path, "%s", bad.text), root.nodes, nil)
+		return executionError(fault.Input(bad.path(), "%s", bad.text), root.nodes, nil)
 	}
 	op.root = subscribed{generated: root.generated, function: root.function, args: args}
 	return nil
