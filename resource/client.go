@@ -48,7 +48,7 @@ func (c *Client) Get(ctx context.Context, who auth.Principal, typ string, ids []
 	for i, raw := range raws {
 		switch {
 		case raw == nil:
-		case who.May(r.Auth[schema.Read], Owner(r, raw)):
+		case May(who, r.Auth[schema.Read], r, raw):
 			found[i].Raw = raw
 		default:
 			found[i].Err = forbidden(r, schema.Read)

@@ -61,7 +61,11 @@ func Target(m *schema.Model, cmd Command, newID string) (string, error) {
 	case cmd.Verb == Create && (r.Owner == nil || r.Owner.Name != "id"):
 		return newID, nil
 	}
-	id := stringMember(cmd.Input, "id")
+	var input members
+	if err := json.Unmarshal(cmd.Input, &input); err != nil {
+		return "", fault.Wrap(err, fault.BadUserInput, "the input is not a JSON object")
+	}
+	id := asString(input["id"])
 	if id == "" && cmd.Verb == Create {
 		id = cmd.Who.Subject
 	}
@@ -76,7 +80,7 @@ type draft struct {
 	r     *schema.Resource
 	who   auth.Principal
 	now   time.Time
-	input map[string]json.RawMessage
+	input members
 }
 
 // known refuses members of the input that the command cannot use.

@@ -12,6 +12,7 @@ import (
 
 	"tidings/bus"
 	"tidings/fault"
+	"tidings/internal/raw"
 	"tidings/schema"
 	"tidings/view"
 )
@@ -161,7 +162,7 @@ func (f *Feed) event(m bus.Message) (Event, bool) {
 }
 
 func (e Event) valid() bool {
-	return (e.Kind == Created || e.Kind == Updated || e.Kind == Deleted) && stringMember(e.Raw, "id") == e.ID
+	return (e.Kind == Created || e.Kind == Updated || e.Kind == Deleted) && raw.String(e.Raw, "id") == e.ID
 }
 
 func (e Event) change() view.Change {

@@ -1,28 +1,21 @@
 package resource
 
 import (
-	"encoding/json"
-
+	"tidings/auth"
+	"tidings/internal/raw"
 	"tidings/schema"
 )
 
 // Owner returns the subject that owns the record; empty when nobody does.
-func Owner(r *schema.Resource, raw []byte) string {
-	if r.Owner == nil || raw == nil {
+func Owner(r *schema.Resource, record []byte) string {
+	if r.Owner == nil {
 		return ""
 	}
-	return stringMember(raw, r.Owner.Name)
+	return raw.String(record, r.Owner.Name)
 }
 
-// stringMember reads one string member of a JSON object.
-func stringMember(raw []byte, name string) string {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(raw, &members) != nil {
-		return ""
-	}
-	var s string
-	if json.Unmarshal(members[name], &s) != nil {
-		return ""
-	}
-	return s
+// May reports whether the caller may act on a record of r by the given rule.
+// The record is looked into only when its owner decides.
+func May(who auth.Principal, rule schema.Rule, r *schema.Resource, record []byte) bool {
+	return who.May(rule, "") || rule.Roles.Has(schema.Owner) && who.May(rule, Owner(r, record))
 }

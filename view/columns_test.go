@@ -6,12 +6,13 @@ import (
 	"math"
 	"testing"
 
+	"tidings/internal/raw"
 	"tidings/schema"
 )
 
 // The scanner finds in a valid object what encoding/json finds, and ends on
 // anything else.
-func FuzzMembers(f *testing.F) {
+func FuzzColumns(f *testing.F) {
 	for _, doc := range []string{
 		`{}`, `{"a":1}`, ` { "a" : [1,{"b":"]}"}] , "c\"":"\\" } `, `{"a":"x","a":null}`, `{"a":{"a":{"a":"}"}}}`,
 		`{"a":"\ud83d\ude00\u00e4","é":-1.5e3,"t":true}`, `{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,}`, `[]`, `"`, `{"a":"\`, `{"a":[}`, `null`, ``, `{"a":,}`,
@@ -20,7 +21,7 @@ func FuzzMembers(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		got := map[string]string{}
-		err := members(doc, func(key, value []byte) {
+		err := raw.Members(doc, func(key, value []byte) {
 			for _, kind := range []schema.Kind{schema.KindString, schema.KindInt, schema.KindFloat, schema.KindBoolean, schema.KindDateTime} {
 				if f, ok := columnValue(kind, value).(float64); ok && (math.IsNaN(f) || math.IsInf(f, 1)) {
 					t.Fatalf("%q became %v", value, f)
