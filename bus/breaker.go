@@ -29,9 +29,10 @@ const (
 // breakers holds one circuit breaker for each class of subjects, so that a
 // silent service does not cost the callers of another.
 type breakers struct {
-	log *slog.Logger
-	mu  sync.Mutex
-	by  map[string]*breaker
+	log    *slog.Logger
+	prefix string // of our own subjects
+	mu     sync.Mutex
+	by     map[string]*breaker
 }
 
 type breaker struct {
@@ -39,15 +40,20 @@ type breaker struct {
 	seen atomic.Int32 // the state that was logged last
 }
 
-// class is the first two tokens of a subject: prefix and kind for our own.
-func class(subject string) string {
-	first, rest, _ := strings.Cut(subject, ".")
-	second, _, _ := strings.Cut(rest, ".")
-	return first + "." + second
+// class is the first two tokens of a subject; of our own subjects the first
+// three, since a command whose type no worker knows yet says nothing about the
+// others.
+func (bs *breakers) class(subject string) string {
+	tokens := strings.SplitN(subject, ".", 4)
+	n := 2
+	if tokens[0] == bs.prefix {
+		n = 3
+	}
+	return strings.Join(tokens[:min(n, len(tokens))], ".")
 }
 
 func (bs *breakers) of(subject string) *breaker {
-	name := class(subject)
+	name := bs.class(subject)
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
 	if b, ok := bs.by[name]; ok {

@@ -93,7 +93,7 @@ func Open(ctx context.Context, o Options) (*Bus, error) {
 		return nil, fmt.Errorf("open bus: %w", err)
 	}
 	b := &Bus{opts: o, subjects: Subjects{Prefix: o.Prefix}, log: o.Logger, batches: make(chan struct{}, maxBatches)}
-	b.breakers.log = o.Logger
+	b.breakers.log, b.breakers.prefix = o.Logger, o.Prefix
 	if err := b.open(ctx); err != nil {
 		b.shutdown()
 		return nil, fmt.Errorf("open bus: %w", err)
