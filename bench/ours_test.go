@@ -61,6 +61,7 @@ func newService(t testing.TB) *service {
 	if s.engine, err = graphql.New(s.Model, s.Client, s.Feed, graphql.Options{Functions: s.held.functions()}); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(s.engine.Close)
 	s.fill(t)
 	s.hold(t)
 	return s
