@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"tidings/cmd/internal/boot"
+)
+
+// banner prints, once the service answers, what a newcomer needs to try it:
+// each block can be pasted into a shell as it stands.
+func banner(ctx context.Context, w io.Writer, c boot.Config, rooms *boot.Rooms, namespace string) error {
+	select {
+	case <-rooms.Feed.Ready():
+	case <-ctx.Done():
+		return nil
+	}
+	text, err := bannerText(c, rooms, namespace)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(w, text)
+	<-ctx.Done()
+	return nil
+}
+
+func bannerText(c boot.Config, rooms *boot.Rooms, namespace string) (string, error) {
+	user, err := devToken(c, "alice", "USER", 24*time.Hour)
+	if err != nil {
+		return "", err
+	}
+	admin, err := devToken(c, "root", "ADMIN", 24*time.Hour)
+	if err != nil {
+		return "", err
+	}
+	service := c.PublicURL + "/v1/" + c.ServiceName()
+	var b strings.Builder
+	p := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
+	p("")
+	p("Tidings is running in development mode with the schema in %s.", c.Schema)
+	p("")
+	p("  GraphQL, WebSocket, SSE  %s/graphql", c.PublicURL)
+	p("  SOAP (WSDL)              %s?wsdl", service)
+	p("")
+	p("# Who you are, for a day: a user and an administrator")
+	p("USER=%s", user)
+	p("ADMIN=%s", admin)
+	if rooms.Model.Resource("User") != nil && rooms.Model.Resource("Post") != nil {
+		b.WriteString(socialBanner(c.PublicURL, service, namespace, rooms.Partner))
+	} else {
+		p("")
+		p("# The contract that clients see")
+		p("bin/api schema print --schema %s", c.Schema)
+	}
+	p("")
+	return b.String(), nil
+}
+
+// socialBanner shows the walks on the example schema.
+func socialBanner(base, service, namespace string, partner boot.DevAccount) string {
+	return fmt.Sprintf(`
+# Watch (leave it running, open a second terminal for the rest)
+curl -N -H 'Accept: text/event-stream' -G %[1]s/graphql \
+  --data-urlencode 'query=subscription { userChanged { kind cursor user { id name } } }'
+
+# Mutate: it shows in the first terminal
+curl -s %[1]s/graphql -H "Authorization: Bearer $USER" -H 'Content-Type: application/json' \
+  -d '{"query":"mutation { createUser(input: {name: \"Alice\", email: \"alice@example.com\"}) { id name createdAt } }"}'
+
+# Query: anonymous callers see the name, and that the email is not for them
+curl -s %[1]s/graphql -H 'Content-Type: application/json' \
+  -d '{"query":"{ user(id: \"alice\") { name email } }"}'
+
+# SOAP: it shows in the first terminal, too
+curl -s %[2]s -H 'Content-Type: text/xml; charset=utf-8' -d '
+<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/" xmlns:t="%[3]s">
+  <soap:Header><wsse:Security xmlns:wsse="http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd">
+    <wsse:UsernameToken><wsse:Username>%[4]s</wsse:Username><wsse:Password>%[5]s</wsse:Password></wsse:UsernameToken>
+  </wsse:Security></soap:Header>
+  <soap:Body><t:CreateUser><t:input><t:name>Partner</t:name><t:email>partner@example.com</t:email></t:input></t:CreateUser></soap:Body>
+</soap:Envelope>'
+`, base, service, namespace, partner.User, partner.Password)
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"tidings/auth"
+	"tidings/cmd/internal/boot"
+	"tidings/fault"
+	"tidings/realtime"
+	"tidings/soap"
+)
+
+// edge is the public port: it finds out who calls and which binding answers.
+type edge struct {
+	rooms     *boot.Rooms
+	hub       *realtime.Hub
+	mux       *http.ServeMux
+	namespace string // of the SOAP contract
+	draining  atomic.Bool
+	delay     time.Duration
+	window    time.Duration
+}
+
+func newEdge(c boot.Config, rooms *boot.Rooms, log *slog.Logger) (*edge, error) {
+	e := &edge{rooms: rooms, mux: http.NewServeMux(), delay: c.DrainDelay, window: max(c.DrainWindow, time.Millisecond)}
+	if c.Dev {
+		e.delay, e.window = 0, time.Second
+	}
+	e.hub = realtime.NewHub(rooms.Engine, rooms.Verifier, realtime.Options{AllowedOrigins: c.AllowedOrigins(), DrainWindow: e.window, Logger: log})
+	gateway, err := soap.NewGateway(rooms.Bus, rooms.Model, rooms.SOAP())
+	if err != nil {
+		return nil, err
+	}
+	e.mux.Handle("/graphql", e.hub.Wrap(http.HandlerFunc(e.query)))
+	for _, path := range gateway.Paths() {
+		e.mux.Handle(path, gateway)
+	}
+	e.namespace = gateway.Namespace()
+	return e, nil
+}
+
+// ServeHTTP implements http.Handler.
+func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.mux.ServeHTTP(w, r) }
+
+// query answers queries and mutations. Sockets and event streams, which the
+// hub has taken before, find out for themselves who calls.
+func (e *edge) query(w http.ResponseWriter, r *http.Request) {
+	who, err := e.rooms.Verifier.Bearer(r.Header.Get("Authorization"))
+	if err != nil {
+		unauthenticated(w, fault.Of(err))
+		return
+	}
+	e.rooms.Engine.ServeHTTP(w, r.WithContext(auth.NewContext(r.Context(), who)))
+}
+
+// unauthenticated answers a token that is not good (RFC 6750).
+func unauthenticated(w http.ResponseWriter, f *fault.Error) {
+	body, _ := json.Marshal(map[string]any{"errors": []any{map[string]any{
+		"message": f.Message, "extensions": map[string]any{"code": f.Code},
+	}}})
+	w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(http.StatusUnauthorized)
+	_, _ = w.Write(body)
+}
+
+// ready says whether new clients should come.
+func (e *edge) ready() error {
+	if e.draining.Load() {
+		return fault.New(fault.Unavailable, "draining")
+	}
+	return e.rooms.Ready()
+}
+
+// closing is how long the last sockets may take to say goodbye.
+const closing = 5 * time.Second
+
+// drain sends the clients elsewhere: readiness off, a while for the load
+// balancers to see it, then the sockets are closed evenly over the window.
+// Without clients there is nothing to wait for.
+func (e *edge) drain(ctx context.Context) {
+	e.draining.Store(true)
+	live := e.hub.Stats()
+	if live.Sockets+live.Streams > 0 {
+		t := time.NewTimer(e.delay)
+		defer t.Stop()
+		<-t.C
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.window+closing)
+	defer cancel()
+	_ = e.hub.Drain(ctx) // what is left by then is cut
+}

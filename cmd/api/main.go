@@ -1,0 +1,112 @@
+// Command api serves GraphQL, live subscriptions and SOAP. With a bus it is a
+// stateless pod; without one it embeds the bus and a worker and is the whole
+// service.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+
+	"tidings/cmd/internal/boot"
+	"tidings/internal/proc"
+)
+
+func main() {
+	ctx, cancel := proc.Context()
+	defer cancel()
+	if err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "api:", err)
+		os.Exit(1)
+	}
+}
+
+// run is the whole program: a subcommand, or the service until ctx ends.
+func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
+	if len(args) > 0 && args[0] == "schema" {
+		return schemaCommand(args[1:], environ, stdout)
+	}
+	if len(args) > 0 && args[0] == "token" {
+		return tokenCommand(args[1:], environ, stdout)
+	}
+	c, err := boot.ReadConfig("api", args, environ, printer(stdout))
+	if errors.Is(err, boot.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	log, err := proc.Logger(stderr, c.LogLevel, c.Dev)
+	if err != nil {
+		return err
+	}
+	public, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return fmt.Errorf("%w; another address is chosen with --listen", err)
+	}
+	defer public.Close()
+	if c.PublicURL == "" {
+		c.PublicURL = localURL(public.Addr())
+	}
+	rooms, err := boot.Open(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	parts, err := parts(c, rooms, log, public, stdout)
+	if err != nil {
+		return errors.Join(err, rooms.Close())
+	}
+	log.Info("api runs", "url", c.PublicURL, "schema", c.Schema)
+	return errors.Join(proc.Run(ctx, log, parts...), rooms.Close())
+}
+
+// parts lists what the process does. They stop from the last to the first: the
+// edge before what it calls.
+func parts(c boot.Config, rooms *boot.Rooms, log *slog.Logger, public net.Listener, stdout io.Writer) ([]proc.Part, error) {
+	e, err := newEdge(c, rooms, log)
+	if err != nil {
+		return nil, err
+	}
+	var list []proc.Part
+	if c.Admin != "" {
+		l, err := net.Listen("tcp", c.Admin)
+		if err != nil {
+			return nil, fmt.Errorf("%w; another address is chosen with --admin", err)
+		}
+		list = append(list, proc.Part{Name: "admin", Run: func(ctx context.Context) error { return proc.Admin(ctx, l, e.ready) }})
+	}
+	list = append(list, rooms.Reading()...)
+	if c.NATSURL == "" {
+		writing, err := rooms.Writing()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, writing...)
+	}
+	list = append(list, proc.Part{Name: "edge", Run: func(ctx context.Context) error {
+		return proc.ServeHTTP(ctx, public, e, e.drain)
+	}})
+	if c.Dev {
+		list = append(list, proc.Part{Name: "banner", Run: func(ctx context.Context) error {
+			return banner(ctx, stdout, c, rooms, e.namespace)
+		}})
+	}
+	return list, nil
+}
+
+func printer(w io.Writer) func(string, ...any) {
+	return func(format string, a ...any) { fmt.Fprintf(w, format, a...) }
+}
+
+// localURL is how a client on this machine reaches the listener.
+func localURL(a net.Addr) string {
+	host, port, err := net.SplitHostPort(a.String())
+	if ip := net.ParseIP(host); err != nil || ip == nil || ip.IsUnspecified() || ip.IsLoopback() {
+		host = "localhost"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}

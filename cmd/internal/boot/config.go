@@ -1,0 +1,219 @@
+// Package boot is what both mains wire alike: it reads the configuration and
+// builds the rooms that the edge and the worker share. It decides nothing about
+// which process does what. It is the door for caarlos0/env.
+package boot
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+)
+
+// Config is everything that can be set from outside. Each field has a
+// variable and a flag; the flag wins. Secrets have variables only, and each of
+// these a twin NAME_FILE that names a file which holds the value.
+type Config struct {
+	Schema string `env:"SCHEMA" flag:"schema" envDefault:"." help:"directory of the *.graphql files"`
+	Dev    bool   `env:"DEV" flag:"dev" help:"development mode: a signing key and accounts of its own, introspection for all"`
+	Data   string `env:"DATA" flag:"data" envDefault:"data" help:"directory of the embedded log and of this process's view"`
+
+	Listen         string `env:"LISTEN" flag:"listen" envDefault:":8080" help:"address for GraphQL and SOAP (api)"`
+	Admin          string `env:"ADMIN" flag:"admin" envDefault:":9090" help:"address for /livez /readyz /startupz; empty for none"`
+	PublicURL      string `env:"PUBLIC_URL" flag:"public-url" help:"how clients reach the service, for the WSDL; default http://localhost:<port>"`
+	Origins        string `env:"ORIGINS" flag:"origins" help:"origins of web pages that may open sockets, comma separated; default: the same origin"`
+	TrustTransport bool   `env:"TRUST_TRANSPORT" flag:"trust-transport" help:"a proxy in front ends TLS, so passwords of SOAP callers may come over plain HTTP"`
+	Service        string `env:"SERVICE" flag:"service" help:"name of the SOAP service; default: the schema directory's name and Service"`
+
+	NATSURL    string `env:"NATS_URL" secret:"true" help:"servers of the bus, comma separated; none: one is embedded, and api is the worker too"`
+	NATSListen string `env:"NATS_LISTEN" flag:"nats-listen" help:"address where the embedded bus accepts other clients; empty for none"`
+	Prefix     string `env:"PREFIX" flag:"prefix" envDefault:"tidings" help:"first token of every subject"`
+	Replicas   int    `env:"REPLICAS" flag:"replicas" envDefault:"1" help:"copies of the log in a cluster of servers"`
+	History    int64  `env:"HISTORY" flag:"history" envDefault:"64" help:"changes that the log keeps of each record"`
+	View       string `env:"VIEW" flag:"view" help:"directory of this process's view; default: <data>/view with an embedded bus, else a temporary one"`
+
+	JWTSecret   string        `env:"JWT_SECRET" secret:"true" help:"secret of HS256 tokens, at least 32 bytes"`
+	JWTKeys     string        `env:"JWT_KEYS" secret:"true" help:"public keys of RS256, ES256 and EdDSA tokens, as PEM"`
+	JWTIssuer   string        `env:"JWT_ISSUER" flag:"jwt-issuer" help:"issuer that tokens must name"`
+	JWTAudience string        `env:"JWT_AUDIENCE" flag:"jwt-audience" help:"audience that tokens must name"`
+	JWTLeeway   time.Duration `env:"JWT_LEEWAY" flag:"jwt-leeway" envDefault:"30s" help:"by how much clocks may differ"`
+	Accounts    string        `env:"ACCOUNTS" secret:"true" help:"accounts for SOAP, a line each: name:bcrypt hash:ROLE,ROLE[:subject]"`
+
+	DrainDelay  time.Duration `env:"DRAIN_DELAY" flag:"drain-delay" envDefault:"5s" help:"from the signal until the first socket is closed; none in development"`
+	DrainWindow time.Duration `env:"DRAIN_WINDOW" flag:"drain-window" envDefault:"30s" help:"in which the open sockets are closed; 1s in development"`
+
+	LogLevel string `env:"LOG_LEVEL" flag:"log-level" envDefault:"info" help:"debug, info, warn or error"`
+}
+
+// prefix of all variables.
+const prefix = "TIDINGS_"
+
+// ErrHelp says that the caller asked for help or for the configuration, and
+// that it was printed.
+var ErrHelp = flag.ErrHelp
+
+// ReadConfig reads the variables, then the flags. Unknown names are refused:
+// a setting that is misspelt must not be silently without effect.
+func ReadConfig(program string, args, environ []string, print func(format string, a ...any)) (Config, error) {
+	var c Config
+	vars, err := variables(environ)
+	if err != nil {
+		return c, err
+	}
+	if err := env.ParseWithOptions(&c, env.Options{Prefix: prefix, Environment: vars}); err != nil {
+		return c, fmt.Errorf("read the environment: %w", err)
+	}
+	set := c.flags(program, print)
+	printConfig := set.Bool("print-config", false, "print the configuration, secrets masked, and end")
+	if err := set.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return c, ErrHelp
+		}
+		return c, fmt.Errorf("%w; see %s --help", err, program)
+	}
+	if set.NArg() > 0 {
+		return c, fmt.Errorf("unknown argument %q; see %s --help", set.Arg(0), program)
+	}
+	if *printConfig {
+		c.print(print)
+		return c, ErrHelp
+	}
+	return c, nil
+}
+
+// setting is one field of Config with its tags.
+type setting struct {
+	name, flag, help, fallback string
+	secret                     bool
+	value                      reflect.Value
+}
+
+func (c *Config) settings() []setting {
+	v := reflect.ValueOf(c).Elem()
+	var list []setting
+	for i := range v.NumField() {
+		tag := v.Type().Field(i).Tag
+		name, _, _ := strings.Cut(tag.Get("env"), ",")
+		list = append(list, setting{
+			name: prefix + name, flag: tag.Get("flag"), help: tag.Get("help"),
+			fallback: tag.Get("envDefault"), secret: tag.Get("secret") != "", value: v.Field(i),
+		})
+	}
+	return list
+}
+
+// variables picks ours from the environment, reads the files that NAME_FILE
+// names, and refuses what no setting is called.
+func variables(environ []string) (map[string]string, error) {
+	secrets := map[string]bool{}
+	for _, s := range new(Config).settings() {
+		secrets[s.name] = s.secret
+	}
+	vars := map[string]string{}
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		if !strings.HasPrefix(name, prefix) {
+			continue
+		}
+		if _, known := secrets[name]; known {
+			vars[name] = value
+			continue
+		}
+		base, isFile := strings.CutSuffix(name, "_FILE")
+		if !isFile || !secrets[base] {
+			return nil, fmt.Errorf("unknown variable %s; see --help for those that exist", name)
+		}
+		content, err := os.ReadFile(value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		vars[base] = strings.TrimSpace(string(content))
+	}
+	return vars, nil
+}
+
+func (c *Config) flags(program string, print func(string, ...any)) *flag.FlagSet {
+	set := flag.NewFlagSet(program, flag.ContinueOnError)
+	set.SetOutput(discard{})
+	for _, s := range c.settings() {
+		if s.flag == "" {
+			continue
+		}
+		switch p := s.value.Addr().Interface().(type) {
+		case *string:
+			set.StringVar(p, s.flag, *p, s.help)
+		case *bool:
+			set.BoolVar(p, s.flag, *p, s.help)
+		case *int:
+			set.IntVar(p, s.flag, *p, s.help)
+		case *int64:
+			set.Int64Var(p, s.flag, *p, s.help)
+		case *time.Duration:
+			set.DurationVar(p, s.flag, *p, s.help)
+		}
+	}
+	set.Usage = func() { c.usage(program, print) }
+	return set
+}
+
+func (c *Config) usage(program string, print func(string, ...any)) {
+	print("%s\n\nSettings (a flag wins over its variable):\n", strings.TrimSpace(usageOf[program]))
+	for _, s := range c.settings() {
+		name := s.name
+		if s.flag != "" {
+			name = fmt.Sprintf("--%-14s %s", s.flag, s.name)
+		} else {
+			name = fmt.Sprintf("  %-14s %s or %s_FILE", "", s.name, s.name)
+		}
+		help := s.help
+		if s.fallback != "" {
+			help += " (" + s.fallback + ")"
+		}
+		print("  %-42s %s\n", name, help)
+	}
+	print("  --%-40s %s\n", "print-config", "print the configuration, secrets masked, and end")
+}
+
+var usageOf = map[string]string{
+	"api": `
+Usage:
+  api [settings]                   serve GraphQL, subscriptions and SOAP
+  api schema print [--schema DIR]  print the expanded contract as SDL
+  api token --sub NAME [--roles USER,ADMIN] [--ttl 24h] [--data DIR]
+                                   print a token of the development key`,
+	"worker": `
+Usage:
+  worker [settings]                carry out commands and SOAP calls for the bus`,
+}
+
+func (c *Config) print(print func(string, ...any)) {
+	for _, s := range c.settings() {
+		value := fmt.Sprint(s.value.Interface())
+		if s.secret && value != "" {
+			value = "****"
+		}
+		print("%s=%s\n", s.name, value)
+	}
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// list splits a setting at its commas.
+func list(s string) []string {
+	parts := strings.Split(s, ",")
+	for i := range parts {
+		parts[i] = strings.TrimSpace(parts[i])
+	}
+	return slices.DeleteFunc(parts, func(p string) bool { return p == "" })
+}
+
+// AllowedOrigins are the origins of Config.Origins.
+func (c Config) AllowedOrigins() []string { return list(c.Origins) }

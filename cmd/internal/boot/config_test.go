@@ -1,0 +1,141 @@
+package boot_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tidings/cmd/internal/boot"
+)
+
+// read returns the configuration and what was printed.
+func read(args, environ []string) (boot.Config, string, error) {
+	var out strings.Builder
+	c, err := boot.ReadConfig("api", args, environ, func(format string, a ...any) { fmt.Fprintf(&out, format, a...) })
+	return c, out.String(), err
+}
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	c, _, err := read(nil, []string{"HOME=/root", "TIDINGSX=1"})
+	if err != nil || c.Listen != ":8080" || c.Data != "data" || c.Prefix != "tidings" || c.History != 64 || c.DrainWindow != 30*time.Second || c.Dev {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func TestAFlagWinsOverItsVariable(t *testing.T) {
+	t.Parallel()
+	c, _, err := read([]string{"--listen", ":1", "--dev"}, []string{"TIDINGS_LISTEN=:2", "TIDINGS_PREFIX=p"})
+	if err != nil || c.Listen != ":1" || c.Prefix != "p" || !c.Dev {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func TestASecretComesFromAFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(path, []byte("0123456789abcdef0123456789abcdef\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := read(nil, []string{"TIDINGS_JWT_SECRET_FILE=" + path})
+	if err != nil || c.JWTSecret != "0123456789abcdef0123456789abcdef" {
+		t.Errorf("%q, %v", c.JWTSecret, err)
+	}
+}
+
+func TestMistakesAreNamed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args, environ []string
+		want          string
+	}{
+		{nil, []string{"TIDINGS_LISTN=:1"}, "TIDINGS_LISTN"},
+		{nil, []string{"TIDINGS_LISTEN_FILE=x"}, "TIDINGS_LISTEN_FILE"},
+		{nil, []string{"TIDINGS_JWT_SECRET_FILE=/does/not/exist"}, "TIDINGS_JWT_SECRET_FILE"},
+		{nil, []string{"TIDINGS_REPLICAS=many"}, "Replicas"},
+		{[]string{"--listn", ":1"}, nil, "listn"},
+		{[]string{"serve"}, nil, "serve"},
+	} {
+		if _, _, err := read(c.args, c.environ); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v %v: %v", c.args, c.environ, err)
+		}
+	}
+}
+
+func TestHelpListsEverySetting(t *testing.T) {
+	t.Parallel()
+	_, out, err := read([]string{"--help"}, nil)
+	if !errors.Is(err, boot.ErrHelp) {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"api schema print", "--listen", "TIDINGS_LISTEN", "TIDINGS_JWT_SECRET or TIDINGS_JWT_SECRET_FILE", "--print-config"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+}
+
+func TestPrintedSecretsAreMasked(t *testing.T) {
+	t.Parallel()
+	_, out, err := read([]string{"--print-config"}, []string{"TIDINGS_JWT_SECRET=hunter2", "TIDINGS_NATS_URL=nats://u:hunter2@h"})
+	if !errors.Is(err, boot.ErrHelp) || strings.Contains(out, "hunter2") || !strings.Contains(out, "TIDINGS_JWT_SECRET=****") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestWithoutKeysTheServiceRefusesToStart(t *testing.T) {
+	t.Parallel()
+	if _, err := (boot.Config{}).Credentials(); err == nil || !strings.Contains(err.Error(), "--dev") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDevelopmentKeepsItsKey(t *testing.T) {
+	t.Parallel()
+	c := boot.Config{Dev: true, Data: filepath.Join(t.TempDir(), "data")}
+	first, err := c.Credentials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := c.Credentials()
+	if err != nil || string(first.Secret) != string(second.Secret) || first.Partner.Password != second.Partner.Password || len(first.Secret) < 32 {
+		t.Errorf("the key or the password changed: %v", err)
+	}
+	if _, err := first.Accounts.Password(first.Partner.User, first.Partner.Password); err != nil {
+		t.Error(err)
+	}
+	other, err := boot.Config{Dev: true, Data: t.TempDir()}.Credentials()
+	if err != nil || string(other.Secret) == string(first.Secret) {
+		t.Errorf("two installations share a key: %v", err)
+	}
+}
+
+func TestAccounts(t *testing.T) {
+	t.Parallel()
+	secret := strings.Repeat("s", 32)
+	good := "# partners\n\nacme:$2a$04$abcdefghijklmnopqrstuuBnZ1a1rJ0yYB0cP8Nn0vVqS0n0vVqS0:SERVICE,USER:acme-inc"
+	if _, err := (boot.Config{JWTSecret: secret, Accounts: good}).Credentials(); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []string{"acme", "acme:plain:USER", "acme:$2a$04$abcdefghijklmnopqrstuuBnZ1a1rJ0yYB0cP8Nn0vVqS0n0vVqS0:KING"} {
+		if _, err := (boot.Config{JWTSecret: secret, Accounts: bad}).Credentials(); err == nil || !strings.Contains(err.Error(), "TIDINGS_ACCOUNTS") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+func TestTheServiceIsNamedAfterItsSchema(t *testing.T) {
+	t.Parallel()
+	for dir, want := range map[string]string{"examples/social": "SocialService", "./my-notes/": "MynotesService", "/": "Service", "/1-2": "Service", "/9lives": "LivesService"} {
+		if got := (boot.Config{Schema: dir}).ServiceName(); got != want {
+			t.Errorf("%s: %s, want %s", dir, got, want)
+		}
+	}
+	if got := (boot.Config{Service: "Mine", Schema: "x"}).ServiceName(); got != "Mine" {
+		t.Error(got)
+	}
+}

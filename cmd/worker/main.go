@@ -1,0 +1,61 @@
+// Command worker carries out commands and answers SOAP envelopes that reach it
+// over the bus. Any number of workers share the load.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+
+	"tidings/cmd/internal/boot"
+	"tidings/internal/proc"
+)
+
+func main() {
+	ctx, cancel := proc.Context()
+	defer cancel()
+	if err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "worker:", err)
+		os.Exit(1)
+	}
+}
+
+// run is the whole program: it returns when ctx ends and everything has stopped.
+func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
+	c, err := boot.ReadConfig("worker", args, environ, func(format string, a ...any) { fmt.Fprintf(stdout, format, a...) })
+	if errors.Is(err, boot.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if c.NATSURL == "" {
+		return errors.New("TIDINGS_NATS_URL is not set: a worker needs the bus that the api processes use; api alone has a worker of its own")
+	}
+	log, err := proc.Logger(stderr, c.LogLevel, c.Dev)
+	if err != nil {
+		return err
+	}
+	rooms, err := boot.Open(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	writing, err := rooms.Writing()
+	if err != nil {
+		return errors.Join(err, rooms.Close())
+	}
+	parts := append(rooms.Reading(), writing...)
+	if c.Admin != "" {
+		l, err := net.Listen("tcp", c.Admin)
+		if err != nil {
+			return errors.Join(err, rooms.Close())
+		}
+		admin := proc.Part{Name: "admin", Run: func(ctx context.Context) error { return proc.Admin(ctx, l, rooms.Ready) }}
+		parts = append([]proc.Part{admin}, parts...)
+	}
+	log.Info("worker runs", "schema", c.Schema)
+	return errors.Join(proc.Run(ctx, log, parts...), rooms.Close())
+}
