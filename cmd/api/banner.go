@@ -46,8 +46,8 @@ func bannerText(c boot.Config, rooms *boot.Rooms, namespace string) (string, err
 	p("  SOAP (WSDL)              %s?wsdl", service)
 	p("")
 	p("# Who you are, for a day: a user and an administrator")
-	p("USER=%s", user)
-	p("ADMIN=%s", admin)
+	p("USER_TOKEN=%s", user)
+	p("ADMIN_TOKEN=%s", admin)
 	if rooms.Model.Resource("User") != nil && rooms.Model.Resource("Post") != nil {
 		b.WriteString(socialBanner(c.PublicURL, service, namespace, rooms.Partner))
 	} else {
@@ -67,15 +67,15 @@ curl -N -H 'Accept: text/event-stream' -G %[1]s/graphql \
   --data-urlencode 'query=subscription { userChanged { kind cursor user { id name } } }'
 
 # Mutate: it shows in the first terminal
-curl -s %[1]s/graphql -H "Authorization: Bearer $USER" -H 'Content-Type: application/json' \
+curl -sw '\n' %[1]s/graphql -H "Authorization: Bearer $USER_TOKEN" -H 'Content-Type: application/json' \
   -d '{"query":"mutation { createUser(input: {name: \"Alice\", email: \"alice@example.com\"}) { id name createdAt } }"}'
 
 # Query: anonymous callers see the name, and that the email is not for them
-curl -s %[1]s/graphql -H 'Content-Type: application/json' \
+curl -sw '\n' %[1]s/graphql -H 'Content-Type: application/json' \
   -d '{"query":"{ user(id: \"alice\") { name email } }"}'
 
 # SOAP: it shows in the first terminal, too
-curl -s %[2]s -H 'Content-Type: text/xml; charset=utf-8' -d '
+curl -sw '\n' %[2]s -H 'Content-Type: text/xml; charset=utf-8' -d '
 <soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/" xmlns:t="%[3]s">
   <soap:Header><wsse:Security xmlns:wsse="http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd">
     <wsse:UsernameToken><wsse:Username>%[4]s</wsse:Username><wsse:Password>%[5]s</wsse:Password></wsse:UsernameToken>
