@@ -79,9 +79,11 @@ type Bus struct {
 	// replicated: a direct get may be answered by one who is behind.
 	replicated atomic.Bool
 	close      sync.Once
-	// intercept is a test's hand in the live path: it sees each live message
-	// before the follower and returns what the follower gets instead. Nil in use.
+	// Two hands of the tests, nil in use. intercept sees each live message
+	// before the follower and returns what the follower gets instead; lose says
+	// which answers of the stream are lost on their way.
 	intercept func(*nats.Msg) []*nats.Msg
+	lose      func(*nats.Msg) bool
 }
 
 // Open starts or finds the server, connects, and creates the log's stream or

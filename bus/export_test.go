@@ -6,6 +6,10 @@ import "github.com/nats-io/nats.go"
 // it: fn sees each live message and returns what they get instead.
 func Intercept(b *Bus, fn func(*nats.Msg) []*nats.Msg) { b.intercept = fn }
 
+// Lose takes answers of the stream away from the readers that start after it:
+// those of which fn says so.
+func Lose(b *Bus, fn func(*nats.Msg) bool) { b.lose = fn }
+
 // Conn is the bus's own connection, for tests that speak to the server directly.
 func Conn(b *Bus) *nats.Conn { return b.nc }
 

@@ -216,7 +216,7 @@ func (f *follower) doubt(err error) error {
 // fill hands over what the stream holds up to upto.
 func (f *follower) fill(ctx context.Context, upto uint64) error {
 	for f.pos < upto {
-		end, err := f.reader.next(ctx, "", f.pos, upto, f.take)
+		end, err := f.reader.next(ctx, everything, f.pos, upto, f.take)
 		if err != nil {
 			return err
 		}

@@ -38,12 +38,10 @@ func (b *Bus) last(ctx context.Context, subject string) (*Message, error) {
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	if status := resp.Header.Get("Status"); status == "404" {
+	if statusOf(resp) == "404" {
 		return nil, nil
-	} else if status != "" {
-		return nil, directError(resp)
 	}
-	m, err := stored(stream, resp.Header, resp.Data)
+	m, err := answer(stream, resp)
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +63,9 @@ func (b *Bus) Read(ctx context.Context, filter string, after, upto uint64, fn fu
 		return 0, fmt.Errorf("read %s: %w", filter, err)
 	}
 	defer r.close()
+	if filter == b.subjects.Log() {
+		filter = everything
+	}
 	pos := after
 	deliver := func(m Message) error {
 		if m.Seq <= pos || m.Seq > upto {
@@ -102,6 +103,8 @@ func handed(err error) error {
 }
 
 const (
+	// everything is the filter that costs the server nothing.
+	everything = ">"
 	// A batch is bounded in messages and bytes, so that what waits here for fn is.
 	batchMessages = 1000
 	batchBytes    = 4 << 20
@@ -129,36 +132,49 @@ func (b *Bus) newReader() (*reader, error) {
 
 func (r *reader) close() { _ = r.sub.Unsubscribe() } // fails only when the connection is closed
 
-// next hands fn the next messages after pos that match the filter ("" for all).
-// It may hand over some beyond upto. end is true when there is certainly no
-// further one up to upto.
+// next hands fn the next messages after pos that match the filter. It may hand
+// over some beyond upto. end is true when there is certainly no further one up
+// to upto.
 func (r *reader) next(ctx context.Context, filter string, pos, upto uint64, fn func(Message) error) (end bool, err error) {
-	reached, more, err := r.batch(ctx, filter, pos, fn)
+	reached, ending, err := r.batch(ctx, filter, pos, fn)
 	switch {
 	case err != nil:
 		return false, err
 	case reached >= upto:
 		return true, nil
-	case !more && !r.bus.replicated.Load(): // the only server knows
-		return true, nil
 	case reached > pos:
-		return false, nil
+		// The only server of a log without replicas knows that it has no more.
+		return ending == lastOfAll && !r.bus.replicated.Load(), nil
 	}
-	// The replica that answered has nothing, and may be behind: the leader has
-	// the word. If it is one that was replaced without knowing it, its log may
-	// end too early, hence the look at its end first.
-	s, err := r.bus.state(ctx)
+	// Nothing came. A server that is just stopping says so too, but it does not
+	// tell the state of its log any more.
+	if err := r.bus.reached(ctx, upto); err != nil {
+		return false, err
+	}
+	if ending == noneAtAll && !r.bus.replicated.Load() {
+		return true, nil
+	}
+	// A replica may be behind: the leader has the word. One that was replaced
+	// without knowing it does not have it, hence the looks at its log before
+	// and after.
+	m, err := r.bus.leaderGet(ctx, getRequest{Seq: pos + 1, NextFor: filter})
 	if err != nil {
 		return false, err
 	}
-	if s.last < upto {
-		return false, fault.New(fault.Unavailable, "the log's leader is at %d, behind %d", s.last, upto)
-	}
-	m, err := r.bus.leaderGet(ctx, getRequest{Seq: pos + 1, NextFor: filter})
-	if err != nil || m == nil || m.Seq > upto {
+	if m == nil || m.Seq > upto {
+		err := r.bus.reached(ctx, upto)
 		return err == nil, err
 	}
 	return m.Seq == upto, fn(*m)
+}
+
+// reached is an error unless the log's leader has got as far as upto.
+func (b *Bus) reached(ctx context.Context, upto uint64) error {
+	s, err := b.state(ctx)
+	if err == nil && s.last < upto {
+		err = fault.New(fault.Unavailable, "the log's leader is at %d, behind %d", s.last, upto)
+	}
+	return err
 }
 
 type getRequest struct {
@@ -169,70 +185,111 @@ type getRequest struct {
 	MaxBytes int    `json:"max_bytes,omitempty"`
 }
 
-// batch asks for one run after pos and returns the last sequence in it, pos
-// when there was none, and whether the one who answered has more (ADR-31 of NATS).
-func (r *reader) batch(ctx context.Context, filter string, pos uint64, fn func(Message) error) (reached uint64, more bool, err error) {
-	r.asked++
-	reply := r.inbox + "." + strconv.Itoa(r.asked)
-	stream := r.bus.subjects.Stream()
-	req, err := json.Marshal(getRequest{Seq: pos + 1, NextFor: filter, Batch: batchMessages, MaxBytes: batchBytes})
+// ending is how a run ended.
+type ending int
+
+const (
+	cut       ending = iota // there is more, or a message was lost on the way here
+	lastOfAll               // the one who answered has no more
+	noneAtAll               // the one who answered has nothing
+)
+
+// batch asks for one run after pos (ADR-31 of NATS) and returns the last
+// sequence in it, pos when there was none.
+//
+// Each message of a run names the one before it, so that one that was lost on
+// the way here is not taken for one that History trimmed.
+func (r *reader) batch(ctx context.Context, filter string, pos uint64, fn func(Message) error) (reached uint64, end ending, err error) {
+	reply, err := r.ask(filter, pos)
 	if err != nil {
-		return pos, false, err
+		return pos, cut, err
 	}
-	if err := r.bus.nc.PublishRequest("$JS.API.DIRECT.GET."+stream, reply, req); err != nil {
-		return pos, false, unavailable(err)
-	}
+	stream := r.bus.subjects.Stream()
+	before := "0"
 	timer := time.NewTimer(silence)
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return pos, false, ctx.Err()
+			return pos, cut, ctx.Err()
 		case <-timer.C:
-			return pos, false, fault.New(fault.Unavailable, "the log did not answer within %s", silence)
-		case raw, ok := <-r.ch:
-			if !ok {
-				return pos, false, unavailable(nats.ErrConnectionClosed)
-			}
-			if raw.Subject != reply { // of a request that was given up
+			return pos, cut, fault.New(fault.Unavailable, "the log did not answer within %s", silence)
+		case raw := <-r.ch:
+			if raw.Subject != reply || r.bus.lose != nil && r.bus.lose(raw) { // of a run that was given up
 				continue
 			}
-			if ended(raw) {
-				pending := raw.Header.Get(headerPending)
-				return pos, pending != "" && pending != "0", nil
+			if status := ended(raw); status == "404" {
+				return pos, noneAtAll, nil
+			} else if lastValue(raw.Header, headerLast) != before {
+				return pos, cut, nil
+			} else if status == "204" {
+				return pos, pending(raw), nil
 			}
 			m, err := answer(stream, raw)
 			if err != nil {
-				return pos, false, err
+				return pos, cut, err
 			}
 			if err := fn(m); err != nil {
-				return pos, false, err
+				return pos, cut, err
 			}
-			pos = m.Seq
+			pos, before = m.Seq, strconv.FormatUint(m.Seq, 10)
 			timer.Reset(silence)
 		}
 	}
 }
 
-// ended tells the message after the last of a run: the end of the batch, or
-// that there is none at all.
-func ended(raw *nats.Msg) bool {
-	status := raw.Header.Get("Status")
-	return len(raw.Data) == 0 && (status == "204" || status == "404")
+// ask requests a run and returns the subject that its messages come to.
+func (r *reader) ask(filter string, pos uint64) (reply string, err error) {
+	for len(r.ch) > 0 { // of a run that was given up
+		<-r.ch
+	}
+	r.asked++
+	reply = r.inbox + "." + strconv.Itoa(r.asked)
+	req, err := json.Marshal(getRequest{Seq: pos + 1, NextFor: filter, Batch: batchMessages, MaxBytes: batchBytes})
+	if err != nil {
+		return "", err
+	}
+	if err := r.bus.nc.PublishRequest("$JS.API.DIRECT.GET."+r.bus.subjects.Stream(), reply, req); err != nil {
+		return "", unavailable(err)
+	}
+	return reply, nil
 }
 
-// answer reads one message of a run.
-func answer(stream string, raw *nats.Msg) (Message, error) {
-	if len(raw.Data) == 0 {
-		switch raw.Header.Get("Status") {
-		case "":
-		case "503":
-			return Message{}, unavailable(nats.ErrNoResponders)
-		default:
-			return Message{}, directError(raw)
-		}
+// pending reads the end of a batch: whether the one who answered has more.
+func pending(raw *nats.Msg) ending {
+	if lastValue(raw.Header, headerPending) == "0" {
+		return lastOfAll
 	}
-	return stored(stream, raw.Header, raw.Data)
+	return cut
+}
+
+// ended returns the status of the message after the last of a run: 204 at the
+// end of a batch, 404 when there is none at all; empty for any other message.
+func ended(raw *nats.Msg) string {
+	if status := statusOf(raw); status == "204" || status == "404" {
+		return status
+	}
+	return ""
+}
+
+// answer reads one message that a direct get brought.
+func answer(stream string, raw *nats.Msg) (Message, error) {
+	switch statusOf(raw) {
+	case "":
+		return stored(stream, raw.Header, raw.Data)
+	case "503":
+		return Message{}, unavailable(nats.ErrNoResponders)
+	}
+	return Message{}, directError(raw)
+}
+
+// statusOf is the server's own status line, empty for a stored message: one
+// whose writer set a header of that name is no status.
+func statusOf(raw *nats.Msg) string {
+	if len(raw.Data) > 0 || lastValue(raw.Header, headerStream) != "" {
+		return ""
+	}
+	return raw.Header.Get("Status")
 }
 
 // leaderGet asks the stream's leader for one message; nil when there is none.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/nats-io/nats.go"
+
 	"tidings/bus"
 	"tidings/bus/bustest"
 )
@@ -68,6 +70,41 @@ func TestReadShowsByPrevWhatHistoryTrimmed(t *testing.T) {
 	})
 	if want := "[3 after 2 4 after 3 5 after 4]"; err != nil || fmt.Sprint(got) != want {
 		t.Fatalf("got %v, %v, want %s", got, err, want)
+	}
+}
+
+// An answer that is lost on its way must not look like trimmed history: here
+// each third one is, then all of them, so that only the leader is left to ask.
+func TestAnswersThatAreLostAreAskedForAgain(t *testing.T) {
+	t.Parallel()
+	for name, every := range map[string]int{"each third": 3, "all": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := bustest.Open(t, bus.Options{History: 2})
+			s := b.Subjects()
+			var hot uint64
+			for i := range 20 { // 1, 3, 5 … are of the hot subject
+				hot = mustAppend(t, b, bus.Entry{Subject: s.Record("Post", "hot"), After: hot})
+				mustAppend(t, b, bus.Entry{Subject: s.Record("User", fmt.Sprint(i))})
+			}
+			n := 0
+			bus.Lose(b, func(m *nats.Msg) bool {
+				if m.Header.Get("Nats-Stream") == "" { // the end of a run
+					return false
+				}
+				n++
+				return n%every == 0
+			})
+			want := fmt.Sprint([]uint64{2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 37, 38, 39, 40})
+			var got []uint64
+			if _, err := b.Read(t.Context(), s.Log(), 0, 40, func(m bus.Message) error { got = append(got, m.Seq); return nil }); err != nil || fmt.Sprint(got) != want {
+				t.Errorf("read %v, %v, want %s", got, err, want)
+			}
+			got = nil
+			if _, err := b.Read(t.Context(), s.Record("Post", "hot"), 0, 40, func(m bus.Message) error { got = append(got, m.Seq); return nil }); err != nil || fmt.Sprint(got) != "[37 39]" {
+				t.Errorf("read of the hot subject %v, %v", got, err)
+			}
+		})
 	}
 }
 
