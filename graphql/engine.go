@@ -91,6 +91,7 @@ type Engine struct {
 	frame     *executor.Executor
 	scratch   *sync.Pool
 	hints     bool // the validator may name parts of the schema
+	live      live
 }
 
 // New returns an engine for the contract of m. The feed must be the one behind

@@ -1,10 +1,25 @@
 package graphql
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"runtime"
+	"sync"
+	"sync/atomic"
 
-// Sink takes the results of one subscription. Its methods never block, may be
-// called from any goroutine, but never two at a time, and must not call what
-// Subscribe returned: the engine's locks are held.
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"tidings/auth"
+	"tidings/fault"
+	"tidings/resource"
+	"tidings/schema"
+)
+
+// Sink takes the results of one subscription. Its methods never block. They are
+// called from the engine's goroutines, but never two at a time, and must not
+// call what Subscribe returned: the engine's locks are held meanwhile.
 type Sink interface {
 	// Next takes one whole execution result with its cursor (empty for sources
 	// that have none). The payload is shared with other sinks: it is never
@@ -15,9 +30,242 @@ type Sink interface {
 	End(errors []byte)
 }
 
-// Pacer is what a Sink may implement to set the pace of a replay: Ready returns
-// when the sink has room for more, or with an error when it takes no more or
-// ctx ends. Live results do not wait for it.
+// Pacer is what a Sink may implement to set the pace of a replay or of a
+// function: Ready returns when the sink has room for more, or an error when it
+// takes no more or ctx has ended. Live results do not wait for it.
 type Pacer interface {
 	Ready(ctx context.Context) error
+}
+
+// Subscribe begins a subscription whose results go to s, until stop is called,
+// s takes no more, or s.End says that it is over. The caller must call stop,
+// which waits for nothing: a Next that is under way may still arrive. When the
+// request is refused, failed says why and s is not called.
+//
+// after is the cursor of the last result that the client has seen: what it has
+// missed since comes first, from the log if need be, in order and once, as fast
+// as s takes it. Empty means from now on. A malformed cursor is refused with
+// BAD_USER_INPUT, one of another log with CURSOR_EXPIRED; when it turns out
+// later that events after it are gone, s.End says CURSOR_EXPIRED. A
+// subscription to a function has no cursors and ignores after.
+//
+// Subscribers of equal operations whom no rule on the way tells apart form one
+// group: each event is executed and encoded once for all of them, as a caller
+// of whom only that is known by which the rules decide.
+//
+// ctx is for functions: their values flow until it ends. The first call starts
+// the engine's goroutines; Close ends them.
+func (e *Engine) Subscribe(ctx context.Context, who auth.Principal, r Request, after string, s Sink) (stop func(), failed *Response) {
+	op, failed := e.prepare(r)
+	if failed != nil {
+		return nil, failed
+	}
+	if op.kind != ast.Subscription {
+		return nil, e.failure(gqlerror.List{refuse(op.def.Position, fault.BadRequest, "Only a subscription can be subscribed to.")})
+	}
+	if err := e.live.start(e); err != nil {
+		return nil, e.refusal(err)
+	}
+	if op.root.function != nil {
+		return e.call(ctx, who, op, s)
+	}
+	rule := op.root.generated.Resource.Auth[schema.Read]
+	if !rule.Roles.Has(schema.Anyone) && !who.May(rule, who.Subject) {
+		return nil, e.refusal(fault.New(fault.Forbidden, "you may not read %s", op.root.generated.Resource.Name))
+	}
+	if after == "" {
+		m := &member{sink: s, after: e.feed.Now().Seq}
+		if !e.live.join(op, who, m) {
+			return nil, e.refusal(errStopping)
+		}
+		return m.leave, nil
+	}
+	at, err := e.position(after)
+	if err != nil {
+		return nil, e.refusal(err)
+	}
+	m := &member{sink: s, behind: true}
+	if !e.live.join(op, who, m) {
+		return nil, e.refusal(errStopping)
+	}
+	e.live.replay(e, m, at)
+	return m.leave, nil
+}
+
+func (e *Engine) position(cursor string) (uint64, error) {
+	p, err := resource.ParsePosition(cursor)
+	if err != nil {
+		return 0, err
+	}
+	if p.Log != e.logID() {
+		return 0, fault.New(fault.CursorExpired, "the cursor belongs to another log; read the current state and subscribe without a cursor")
+	}
+	return p.Seq, nil
+}
+
+func (e *Engine) refusal(err error) *Response {
+	f := fault.Of(err)
+	return e.failure(gqlerror.List{refuse(nil, f.Code, "%s", f.Message)})
+}
+
+// errorList is what End takes.
+func errorList(err error) []byte {
+	f := fault.Of(err)
+	return appendErrors(nil, gqlerror.List{refuse(nil, f.Code, "%s", f.Message)})
+}
+
+// view is all of the caller that the operation's answer depends on. Groups are
+// executed as their view, so that nothing else can leak between subscribers.
+func (op *operation) view(who auth.Principal) auth.Principal {
+	v := auth.Principal{Roles: who.Roles & op.rules()}
+	if op.rules().Has(schema.Owner) {
+		v.Subject = who.Subject
+	}
+	return v
+}
+
+// topic is what an event is about, and what a group listens to.
+type topic struct {
+	typ string
+	id  string // empty: all records of the type
+}
+
+func (op *operation) topic() topic {
+	id, _ := op.root.args["id"].(string) // never an empty one: coercion refuses it
+	return topic{typ: op.root.generated.Resource.Name, id: id}
+}
+
+// LiveStats is what the live subscriptions have and had to do; the totals
+// count from the engine's start.
+type LiveStats struct {
+	Groups     int    // distinct subscriptions
+	Sinks      int    // subscribers to resources, in all groups
+	Executions uint64 // events executed for a group
+	Deliveries uint64 // results handed to a sink from such executions
+	Replayed   uint64 // results handed to a sink that was catching up
+}
+
+// Stats returns the counts of this moment.
+func (e *Engine) Stats() LiveStats {
+	l := &e.live
+	return LiveStats{
+		Groups: int(l.groups.Load()), Sinks: int(l.sinks.Load()),
+		Executions: l.executions.Load(), Deliveries: l.deliveries.Load(), Replayed: l.replayed.Load(),
+	}
+}
+
+// Close ends all subscriptions with UNAVAILABLE and waits for the goroutines
+// that Subscribe started. It must be called while the feed still runs or after
+// it has ended, and may be called twice.
+func (e *Engine) Close() { e.live.close(e) }
+
+// live is the engine's running subscriptions. The zero value is ready: nothing
+// runs before the first one.
+//
+// Each shard has its groups, a bounded queue of events and one goroutine that
+// executes them, so that groups are executed in parallel and one group's events
+// in order. The feed waits for a shard whose queue is full: a process that
+// cannot execute as fast as the log grows reads the log more slowly, and loses
+// nothing.
+type live struct {
+	mu     sync.Mutex
+	ctx    context.Context // of the goroutines, which outlive the calls that cause them
+	cancel context.CancelFunc
+	closed bool
+	shards []*shard
+	seed   maphash.Seed
+	slots  chan struct{} // held while reading the log for a replay
+	wg     sync.WaitGroup
+
+	groups, sinks                    atomic.Int64
+	executions, deliveries, replayed atomic.Uint64
+}
+
+// maxReads is how many replays read the log at a time; the others wait. A
+// replay holds no slot while it waits for its sink.
+const maxReads = 64
+
+var errStopping = fault.New(fault.Unavailable, "the server is stopping; connect again")
+
+// start makes the shards go, once.
+func (l *live) start(e *Engine) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return errStopping
+	}
+	if l.shards != nil {
+		return nil
+	}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l.seed = maphash.MakeSeed()
+	l.slots = make(chan struct{}, maxReads)
+	for range runtime.GOMAXPROCS(0) {
+		if err := l.startShard(e); err != nil {
+			l.stop(e)
+			l.shards = nil
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *live) startShard(e *Engine) error {
+	s := newShard(e, l.ctx)
+	s.pos = e.feed.Now().Seq
+	missed, err := e.feed.Join(s.pos, s)
+	if err != nil {
+		return fmt.Errorf("join the feed: %w", err)
+	}
+	l.shards = append(l.shards, s)
+	l.wg.Go(func() { s.run(missed) })
+	return nil
+}
+
+// stop is called with mu held.
+func (l *live) stop(e *Engine) {
+	l.cancel()
+	for _, s := range l.shards {
+		e.feed.Leave(s)
+	}
+	l.wg.Wait()
+}
+
+func (l *live) close(e *Engine) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	if l.shards == nil {
+		return
+	}
+	l.stop(e)
+	for _, s := range l.shards {
+		s.end(errorList(errStopping))
+	}
+}
+
+// spawn runs f on a goroutine that Close waits for, with a context that ends
+// then; false when it is too late.
+func (l *live) spawn(f func(ctx context.Context)) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	ctx := l.ctx
+	l.wg.Go(func() { f(ctx) })
+	return true
+}
+
+// join makes m a member of the group for the operation and the caller's view;
+// false when it is too late.
+func (l *live) join(op *operation, who auth.Principal, m *member) bool {
+	view := op.view(who)
+	key := op.key() + string(rune(view.Roles)) + view.Subject
+	s := l.shardOf(key)
+	return s.add(key, m, func() *group { return &group{key: key, op: op, who: view, topic: op.topic()} })
+}
+
+func (l *live) shardOf(key string) *shard {
+	return l.shards[maphash.String(l.seed, key)%uint64(len(l.shards))]
 }

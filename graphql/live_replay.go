@@ -1,0 +1,201 @@
+package graphql
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"tidings/fault"
+	"tidings/resource"
+)
+
+// replay brings a member that is behind up to its shard, on a goroutine of its
+// own, and leaves it to the shard then.
+func (l *live) replay(e *Engine, m *member, at uint64) {
+	started := l.spawn(func(ctx context.Context) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		if !m.onLeave(cancel) {
+			return
+		}
+		err := e.catchUp(ctx, m, at)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		if code := fault.Of(err).Code; code == fault.Internal {
+			e.log.LogAttrs(ctx, slog.LevelError, "a replay failed", slog.Any("err", err))
+		}
+		if m.drop() {
+			m.sink.End(errorList(err))
+		}
+	})
+	if !started && m.drop() {
+		m.sink.End(errorList(errStopping))
+	}
+}
+
+// catchUp hands the sink the events after at until none are missing that the
+// shard has passed. Meanwhile the shard holds what it executes for the member:
+// so nothing falls between the two, and a member that reads too slowly for its
+// held results goes round again.
+func (e *Engine) catchUp(ctx context.Context, m *member, at uint64) error {
+	for {
+		upto, here := m.behindAt()
+		if !here {
+			return nil
+		}
+		for first := true; at < upto || first; first = false {
+			events, reached, err := e.history(ctx, m.group.topic, at, upto)
+			if err != nil {
+				return err
+			}
+			for _, ev := range events {
+				if here, err := e.give(ctx, m, ev); err != nil || !here {
+					return err
+				}
+			}
+			at = max(at, reached)
+		}
+		if pace(ctx, m.sink) != nil && ctx.Err() == nil {
+			m.drop()
+			return nil
+		}
+		if ctx.Err() != nil || m.upToDate(at) {
+			return ctx.Err()
+		}
+	}
+}
+
+// give executes one event for the member alone. False: the sink takes no more.
+func (e *Engine) give(ctx context.Context, m *member, ev resource.Event) (bool, error) {
+	r := e.executeFor(ctx, m.group, ev)
+	if r.failed {
+		return false, errExecution
+	}
+	if r.skip {
+		return true, nil
+	}
+	err := pace(ctx, m.sink)
+	if ctx.Err() != nil {
+		return false, ctx.Err() // left, or Close: that tells the sink
+	}
+	if err != nil || !m.sink.Next(r.payload, r.cursor) {
+		m.drop()
+		return false, nil
+	}
+	e.live.replayed.Add(1)
+	return true, nil
+}
+
+// pace waits until the sink has room, if it can tell.
+func pace(ctx context.Context, s Sink) error {
+	if p, ok := s.(Pacer); ok {
+		return p.Ready(ctx)
+	}
+	return ctx.Err()
+}
+
+// maxChunk is how many events a replay takes from the log at a time: few enough
+// to keep while a slow sink takes them, enough to be worth the reading.
+const maxChunk = 256
+
+// errChunk ends the reading of a chunk that is full.
+var errChunk = errors.New("the chunk is full")
+
+// history returns the next events of a topic after a position, at most
+// maxChunk, and the position up to which they are all there are. It reaches
+// upto or, when there are more, the last of them.
+func (e *Engine) history(ctx context.Context, t topic, after, upto uint64) (events []resource.Event, reached uint64, err error) {
+	if after <= upto {
+		recent, err := e.feed.Recent(after, upto)
+		if err == nil {
+			events, reached = t.chunk(recent, upto)
+			return events, reached, nil
+		}
+		if !errors.Is(err, resource.ErrBehind) {
+			return nil, after, err
+		}
+	}
+	select {
+	case e.live.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, after, ctx.Err()
+	}
+	defer func() { <-e.live.slots }()
+	reached, err = e.feed.Replay(ctx, t.typ, t.id, after, func(ev resource.Event) error {
+		if len(events) == maxChunk {
+			return errChunk
+		}
+		events = append(events, ev)
+		return nil
+	})
+	if errors.Is(err, errChunk) {
+		return events, events[maxChunk-1].Seq, nil
+	}
+	return events, reached, err
+}
+
+// chunk takes the first events of the topic.
+func (t topic) chunk(recent []resource.Event, upto uint64) (events []resource.Event, reached uint64) {
+	for _, ev := range recent {
+		if ev.Type != t.typ || t.id != "" && ev.ID != t.id {
+			continue
+		}
+		if len(events) == maxChunk {
+			return events, events[maxChunk-1].Seq
+		}
+		events = append(events, ev)
+	}
+	return events, upto
+}
+
+// onLeave lets leave end the replay; false when the member has left already.
+func (m *member) onLeave(cancel context.CancelFunc) bool {
+	m.shard.mu.Lock()
+	defer m.shard.mu.Unlock()
+	m.cancel = cancel
+	return m.index >= 0
+}
+
+// behindAt returns the shard's position, after which it holds what it executes
+// for the member. False: the member has left.
+func (m *member) behindAt() (upto uint64, here bool) {
+	m.shard.mu.Lock()
+	defer m.shard.mu.Unlock()
+	m.held, m.bytes, m.full, m.after = nil, 0, false, 0
+	return m.shard.pos, m.index >= 0
+}
+
+// upToDate hands over what was held beyond at and leaves the member to the
+// shard. False: too much has come to be held, the replay must go on.
+func (m *member) upToDate(at uint64) bool {
+	m.shard.mu.Lock()
+	defer m.shard.mu.Unlock()
+	if m.index < 0 {
+		return true
+	}
+	if m.full {
+		return false
+	}
+	for _, r := range m.held {
+		if r.seq <= at {
+			continue
+		}
+		if !m.sink.Next(r.payload, r.cursor) {
+			m.shard.removeLocked(m)
+			return true
+		}
+		m.shard.engine.live.deliveries.Add(1)
+	}
+	m.held, m.bytes, m.behind, m.after = nil, 0, false, at
+	return true
+}
+
+// drop ends the membership; false when it had ended before.
+func (m *member) drop() bool {
+	m.shard.mu.Lock()
+	defer m.shard.mu.Unlock()
+	here := m.index >= 0
+	m.shard.removeLocked(m)
+	return here
+}

@@ -1,0 +1,271 @@
+package graphql
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+
+	"tidings/auth"
+	"tidings/fault"
+	"tidings/resource"
+)
+
+// shard executes the events of its groups. Its lock is above those of sinks
+// and below the feed's, which is never called while it is held.
+type shard struct {
+	engine *Engine
+	ctx    context.Context // ends the goroutine, and an Offer that waits
+	queue  chan resource.Event
+
+	mu     sync.Mutex
+	pos    uint64 // every event up to here was delivered to those who were members then
+	groups map[string]*group
+	topics map[topic]map[*group]struct{}
+	ended  bool
+}
+
+// group is all subscribers who get the same results.
+type group struct {
+	key     string
+	op      *operation
+	who     auth.Principal // the view of each of them
+	topic   topic
+	members []*member
+}
+
+// member is one subscriber. The shard's lock guards all but sink and group.
+type member struct {
+	sink  Sink
+	shard *shard
+	group *group
+	index int // in group.members; -1 when it has left
+
+	after uint64 // it has everything up to here
+	// behind: a replay serves the sink; what is executed meanwhile is held.
+	behind bool
+	held   []result
+	bytes  int  // of the payloads held
+	full   bool // more than can be held has come: the replay must go on
+	cancel context.CancelFunc
+}
+
+// result is one event executed for a group.
+type result struct {
+	seq     uint64
+	cursor  string
+	payload []byte
+	skip    bool // the group may not see the event
+	failed  bool // executing it went wrong beyond what a payload can say
+}
+
+// The bounds of what is held for one member: what a sink's queue takes at once.
+const (
+	maxHeld      = 256
+	maxHeldBytes = 256 << 10
+)
+
+// queueLength is how far a shard may fall behind before the feed waits.
+const queueLength = 1024
+
+var _ resource.Watcher = (*shard)(nil)
+
+func newShard(e *Engine, ctx context.Context) *shard {
+	return &shard{
+		engine: e, ctx: ctx,
+		queue:  make(chan resource.Event, queueLength),
+		groups: map[string]*group{},
+		topics: map[topic]map[*group]struct{}{},
+	}
+}
+
+// Offer implements resource.Watcher. It waits while the queue is full.
+func (s *shard) Offer(ev resource.Event) {
+	select {
+	case s.queue <- ev:
+	case <-s.ctx.Done():
+	}
+}
+
+// run executes events until the shard's context ends, first those that were
+// missed while it joined.
+func (s *shard) run(missed []resource.Event) {
+	for _, ev := range missed {
+		s.process(ev)
+	}
+	for {
+		select {
+		case ev := <-s.queue:
+			s.process(ev)
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// process executes the event once for each group that listens to it, and hands
+// the result to its members. The lock is free during execution; groups that
+// came into being meanwhile get their own turn before the position moves.
+func (s *shard) process(ev resource.Event) {
+	var results map[*group]result
+	for {
+		todo := s.deliver(ev, results)
+		if todo == nil {
+			return
+		}
+		if results == nil {
+			results = make(map[*group]result, len(todo))
+		}
+		for _, g := range todo {
+			results[g] = s.engine.executeFor(s.ctx, g, ev)
+			s.engine.live.executions.Add(1)
+		}
+	}
+}
+
+// deliver hands the results over and moves the position when there is one for
+// each group that listens; otherwise it returns the groups without.
+func (s *shard) deliver(ev resource.Event, results map[*group]result) (todo []*group) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	listening := [...]map[*group]struct{}{s.topics[topic{ev.Type, ev.ID}], s.topics[topic{ev.Type, ""}]}
+	for _, groups := range listening {
+		for g := range groups {
+			if _, done := results[g]; !done {
+				todo = append(todo, g)
+			}
+		}
+	}
+	if todo != nil {
+		return todo
+	}
+	s.pos = ev.Seq
+	for _, groups := range listening {
+		for g := range groups {
+			s.handOut(g, results[g])
+		}
+	}
+	return nil
+}
+
+func (s *shard) handOut(g *group, r result) {
+	if r.skip {
+		return
+	}
+	for i := len(g.members) - 1; i >= 0; i-- { // from the end: remove puts the last in its place
+		m := g.members[i]
+		switch {
+		case r.seq <= m.after:
+		case m.behind:
+			m.hold(r)
+		case r.failed:
+			s.removeLocked(m)
+			m.sink.End(errorList(errExecution))
+		case !m.sink.Next(r.payload, r.cursor):
+			s.removeLocked(m)
+		default:
+			s.engine.live.deliveries.Add(1)
+		}
+	}
+}
+
+func (m *member) hold(r result) {
+	if m.full || r.failed || len(m.held) == maxHeld || m.bytes+len(r.payload) > maxHeldBytes {
+		m.full, m.held, m.bytes = true, nil, 0
+		return
+	}
+	m.held = append(m.held, r)
+	m.bytes += len(r.payload)
+}
+
+// add makes m a member of the group with the key, which is made if need be;
+// false when the shard has ended.
+func (s *shard) add(key string, m *member, create func() *group) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return false
+	}
+	g := s.groups[key]
+	if g == nil {
+		g = create()
+		s.groups[key] = g
+		if s.topics[g.topic] == nil {
+			s.topics[g.topic] = map[*group]struct{}{}
+		}
+		s.topics[g.topic][g] = struct{}{}
+		s.engine.live.groups.Add(1)
+	}
+	m.shard, m.group, m.index = s, g, len(g.members)
+	g.members = append(g.members, m)
+	s.engine.live.sinks.Add(1)
+	return true
+}
+
+// leave ends the membership, and the replay when there is one.
+func (m *member) leave() {
+	m.shard.mu.Lock()
+	defer m.shard.mu.Unlock()
+	m.shard.removeLocked(m)
+}
+
+func (s *shard) removeLocked(m *member) {
+	if m.index < 0 {
+		return
+	}
+	g := m.group
+	last := len(g.members) - 1
+	g.members[m.index] = g.members[last]
+	g.members[m.index].index = m.index
+	g.members[last] = nil
+	g.members = g.members[:last]
+	m.index, m.held = -1, nil
+	if m.cancel != nil {
+		m.cancel()
+	}
+	s.engine.live.sinks.Add(-1)
+	if last > 0 {
+		return
+	}
+	delete(s.groups, g.key)
+	delete(s.topics[g.topic], g)
+	if len(s.topics[g.topic]) == 0 {
+		delete(s.topics, g.topic)
+	}
+	s.engine.live.groups.Add(-1)
+}
+
+// end tells every member that it is over. The shard's goroutine has ended.
+func (s *shard) end(list []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	for _, g := range s.groups {
+		for len(g.members) > 0 {
+			m := g.members[len(g.members)-1]
+			s.removeLocked(m)
+			m.sink.End(list)
+		}
+	}
+}
+
+var errExecution = fault.New(fault.Internal, "internal error")
+
+// executeFor executes an event for a group. It survives a panic: the goroutine
+// serves many strangers.
+func (e *Engine) executeFor(ctx context.Context, g *group, ev resource.Event) (r result) {
+	r.seq = ev.Seq
+	defer func() {
+		if p := recover(); p != nil {
+			e.log.LogAttrs(ctx, slog.LevelError, "an event could not be executed",
+				slog.Uint64("seq", ev.Seq), slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
+			r.failed = true
+		}
+	}()
+	r.payload, r.skip = e.event(ctx, g.who, g.op, ev)
+	if !r.skip {
+		r.cursor = resource.Position{Log: e.logID(), Seq: ev.Seq}.String()
+	}
+	return r
+}
