@@ -218,9 +218,7 @@ func (c *compiler) checkPlainField(def *ast.Definition, field *ast.FieldDefiniti
 // validate lets gqlparser check copies of the declarations.
 func (c *compiler) validate() {
 	doc := preludeDocument()
-	for _, directive := range c.declared {
-		doc.Directives = append(doc.Directives, directive)
-	}
+	doc.Directives = append(doc.Directives, c.declared...)
 	for _, name := range c.names {
 		def := *c.types[name]
 		def.Fields = slices.Clip(def.Fields) // gqlparser appends to Query's

@@ -53,7 +53,10 @@ func keysOfRelations(model *schema.Model) map[string]bool {
 			case rel == nil || !rel.Many:
 			case rel.Through != nil:
 				keys[rel.Through.Name+"."+rel.Field] = true
-				keys[rel.Through.Name+"."+rel.TargetField] = keys[rel.Through.Name+"."+rel.TargetField]
+				// Needed, but not searched by unless another relation does.
+				if target := rel.Through.Name + "." + rel.TargetField; !keys[target] {
+					keys[target] = false
+				}
 			default:
 				keys[rel.Target.Name+"."+rel.Field] = true
 			}

@@ -51,7 +51,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if c.Admin != "" {
 		l, err := net.Listen("tcp", c.Admin)
 		if err != nil {
-			return errors.Join(err, rooms.Close())
+			return errors.Join(fmt.Errorf("%w; another address is chosen with --admin", err), rooms.Close())
 		}
 		admin := proc.Part{Name: "admin", Run: func(ctx context.Context) error { return proc.Admin(ctx, l, rooms.Ready) }}
 		parts = append([]proc.Part{admin}, parts...)

@@ -165,19 +165,17 @@ func (c *Config) flags(program string, print func(string, ...any)) *flag.FlagSet
 func (c *Config) usage(program string, print func(string, ...any)) {
 	print("%s\n\nSettings (a flag wins over its variable):\n", strings.TrimSpace(usageOf[program]))
 	for _, s := range c.settings() {
-		name := s.name
-		if s.flag != "" {
-			name = fmt.Sprintf("--%-14s %s", s.flag, s.name)
-		} else {
-			name = fmt.Sprintf("  %-14s %s or %s_FILE", "", s.name, s.name)
+		name := fmt.Sprintf("--%-16s %s", s.flag, s.name)
+		if s.secret {
+			name = fmt.Sprintf("  %-16s %s or %s_FILE", "", s.name, s.name)
 		}
 		help := s.help
 		if s.fallback != "" {
 			help += " (" + s.fallback + ")"
 		}
-		print("  %-42s %s\n", name, help)
+		print("  %-62s %s\n", name, help)
 	}
-	print("  --%-40s %s\n", "print-config", "print the configuration, secrets masked, and end")
+	print("  --%-60s %s\n", "print-config", "print the configuration, secrets masked, and end")
 }
 
 var usageOf = map[string]string{
