@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -17,9 +18,9 @@ const (
 	liveBytes    = 32 << 20
 	// checkEvery is how often a follower compares itself with the log.
 	checkEvery = 2 * time.Second
-	// A log that seems to be gone or to end earlier is believed only when it
-	// says so this many times in a row: a server that is just starting, or a
-	// leader that was replaced without knowing it, may say so once.
+	// A log that seems to be gone, or with replicas to end earlier, is believed
+	// only when it says so this many times in a row: a server that is just
+	// stopping, or a leader that was replaced without knowing it, may say so.
 	checksToBelieve = 3
 )
 
@@ -48,10 +49,12 @@ func (b *Bus) Follow(ctx context.Context, after uint64, fn func(Message) error) 
 
 type follower struct {
 	bus    *Bus
-	pos    uint64 // everything up to here was handed over
+	pos    uint64    // everything up to here was handed over
+	at     time.Time // when the log stored the last that was; zero when none was
 	fn     func(Message) error
 	reader *reader
-	doubts int // checks in a row that saw another log
+	away   bool // the connection was lost since the log was recognized
+	doubts int  // checks in a row that saw another log
 }
 
 func (f *follower) run(ctx context.Context) (err error) {
@@ -85,6 +88,7 @@ func (f *follower) run(ctx context.Context) (err error) {
 			if nc.IsClosed() {
 				return unavailable(nats.ErrConnectionClosed)
 			}
+			f.away = true
 			err = f.check(ctx)
 		}
 	}
@@ -185,12 +189,18 @@ func (f *follower) take(m Message) error {
 	if err := f.fn(m); err != nil {
 		return fnError{err}
 	}
-	f.pos = m.Seq
+	f.pos, f.at = m.Seq, m.Time
 	return nil
 }
 
 // check compares the follower with the log's leader and catches up.
 func (f *follower) check(ctx context.Context) error {
+	if f.away {
+		if err := f.recognize(ctx); err != nil {
+			return f.tolerate(ctx, err)
+		}
+		f.away = false
+	}
 	s, err := f.bus.state(ctx)
 	switch {
 	case isCode(err, codeStreamNotFound):
@@ -200,10 +210,31 @@ func (f *follower) check(ctx context.Context) error {
 	case s.id != f.bus.logID:
 		return fmt.Errorf("%w: its stream was deleted and created again (log %s, now %s)", ErrLogReplaced, f.bus.logID, s.id)
 	case s.last < f.pos:
-		return f.doubt(fmt.Errorf("%w: it ends at %d, before %d which was read from it", ErrLogReplaced, s.last, f.pos))
+		err := fmt.Errorf("%w: it ends at %d, before %d which was read from it", ErrLogReplaced, s.last, f.pos)
+		if !f.bus.replicated.Load() {
+			return err
+		}
+		return f.doubt(err)
 	}
 	f.doubts = 0
 	return f.tolerate(ctx, f.fill(ctx, s.last))
+}
+
+// recognize makes sure, when the connection is back, that the log still holds
+// what was read last: a server that lost its end with the power has written
+// other messages under the same sequences since.
+func (f *follower) recognize(ctx context.Context) error {
+	if f.at.IsZero() {
+		return nil
+	}
+	m, err := f.bus.leaderGet(ctx, getRequest{Seq: f.pos})
+	if err != nil {
+		return err
+	}
+	if m != nil && !m.Time.Equal(f.at) {
+		return fmt.Errorf("%w: it holds another message as %d than what was read from it", ErrLogReplaced, f.pos)
+	}
+	return nil // the same, or trimmed meanwhile
 }
 
 func (f *follower) doubt(err error) error {
@@ -220,8 +251,8 @@ func (f *follower) fill(ctx context.Context, upto uint64) error {
 		if err != nil {
 			return err
 		}
-		if end { // nothing else is left up to there, trimmed or purged
-			f.pos = max(f.pos, upto)
+		if end && f.pos < upto { // nothing else is left up to there, trimmed or purged
+			f.pos, f.at = upto, time.Time{}
 		}
 	}
 	return nil
@@ -233,7 +264,7 @@ func (f *follower) tolerate(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, own := err.(fnError); own {
+	if _, own := err.(fnError); own || errors.Is(err, ErrLogReplaced) {
 		return err
 	}
 	if ctx.Err() != nil {

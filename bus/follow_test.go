@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -268,6 +269,46 @@ func TestFollowRefusesAPositionThatTheLogNeverReached(t *testing.T) {
 	err := b.Follow(t.Context(), 7, func(bus.Message) error { return nil })
 	if !errors.Is(err, bus.ErrLogReplaced) {
 		t.Fatalf("%v, want ErrLogReplaced", err)
+	}
+}
+
+// A server lost the end of its log with the power and has gone on since: the
+// same identity, the same sequences, other messages.
+func TestFollowRecognizesALogThatLostItsEnd(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := bustest.Open(t, bus.Options{Dir: dir, Listen: "127.0.0.1:0"})
+	url := server.URL()
+	mustAppend(t, server, bus.Entry{Subject: server.Subjects().Record("User", "1")})
+	closeBus(t, server)
+	before := t.TempDir()
+	if err := os.CopyFS(before, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	o := bus.Options{Dir: dir, Listen: strings.TrimPrefix(url, "nats://")}
+	server = bustest.Open(t, o)
+	b := bustest.Open(t, bus.Options{URL: url})
+	read, done := make(chan uint64, 10), make(chan error, 1)
+	go func() { done <- b.Follow(t.Context(), 0, func(m bus.Message) error { read <- m.Seq; return nil }) }()
+	mustAppend(t, server, bus.Entry{Subject: server.Subjects().Record("User", "2")})
+	for range 2 {
+		<-read
+	}
+	closeBus(t, server)
+	other := bustest.Dir(t, before) // the log as it was, on other files; it goes on without listening yet
+	for i := range 3 {
+		mustAppend(t, other, bus.Entry{Subject: other.Subjects().Record("Post", fmt.Sprint(i))})
+	}
+	closeBus(t, other)
+	o.Dir = before
+	bustest.Open(t, o)
+	select {
+	case err := <-done:
+		if !errors.Is(err, bus.ErrLogReplaced) || len(read) > 0 {
+			t.Fatalf("%v, want ErrLogReplaced; %d of the other messages were read", err, len(read))
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the follower goes on")
 	}
 }
 
