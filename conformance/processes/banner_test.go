@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -51,7 +52,8 @@ func TestTheBannerCanBePasted(t *testing.T) {
 	first.mustShow(t, `"name":"Partner"`)
 
 	// The administrator's token is not part of any walk.
-	seen := paste(t, vars, `curl -s `+a.url+`/graphql -H "Authorization: Bearer $ADMIN" -H 'Content-Type: application/json' -d '{"query":"{ user(id: \"alice\") { email adminNotes } }"}'`)
+	name := regexp.MustCompile(`(?m)^ADMIN\w*`).FindString(vars)
+	seen := paste(t, vars, `curl -s `+a.url+`/graphql -H "Authorization: Bearer $`+name+`" -H 'Content-Type: application/json' -d '{"query":"{ user(id: \"alice\") { email adminNotes } }"}'`)
 	if want := `{"data":{"user":{"email":"alice@example.com","adminNotes":null}}}`; strings.TrimSpace(seen) != want {
 		t.Errorf("the administrator got %s, want %s", seen, want)
 	}

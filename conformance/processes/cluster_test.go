@@ -24,10 +24,9 @@ func startCluster(t testing.TB) *cluster {
 	c := &cluster{data: t.TempDir()}
 	var env []string
 	c.nats, env = startNATS(t)
-	for i := range 2 {
-		c.workers = append(c.workers, startWorker(t, fmt.Sprintf("worker %d", i+1), c.data, env))
-		c.apis = append(c.apis, startAPI(t, fmt.Sprintf("api %d", i+1), c.data, env))
-	}
+	c.workers = []*process{startWorker(t, "worker 1", c.data, env), startWorker(t, "worker 2", c.data, env)}
+	// One goes on with its view after a restart, the other makes it anew.
+	c.apis = []*api{startAPI(t, "api 1", c.data, env, "--view", t.TempDir()), startAPI(t, "api 2", c.data, env)}
 	return c
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -32,13 +33,26 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	bin = dir
-	build := exec.Command("go", "build", "-o", dir, "tidings/cmd/api", "tidings/cmd/worker", "github.com/nats-io/nats-server/v2")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build the programs: %v\n%s", err, out)
+	if err := build(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
+}
+
+// build builds the programs as a release is built, or, when the tests run with
+// the race detector, with it.
+func build(dir string) error {
+	args, env := []string{"build", "-o", dir}, append(os.Environ(), "CGO_ENABLED=0")
+	if withRace {
+		args, env = append(args, "-race"), os.Environ()
+	}
+	cmd := exec.Command("go", append(args, "tidings/cmd/api", "tidings/cmd/worker", "github.com/nats-io/nats-server/v2")...)
+	cmd.Env = env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the programs: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // program is the path of a built program.
@@ -77,6 +91,9 @@ func start(t testing.TB, p *process) *process {
 	p.out = filepath.Join(p.dir, "output")
 	t.Cleanup(func() {
 		p.kill(t)
+		if trace := traces.FindString(p.output(t)); trace != "" {
+			t.Errorf("%s printed %q", p.name, trace)
+		}
 		if t.Failed() {
 			t.Logf("---- %s printed\n%s", p.name, tail(p.output(t), 6000))
 		}
@@ -111,6 +128,10 @@ func (p *process) run(t testing.TB) {
 	defer p.mu.Unlock()
 	p.cmd, p.gone = cmd, gone
 }
+
+// traces are signs of a crash, a race or a message with holes: no program
+// ever prints them.
+var traces = regexp.MustCompile(`goroutine \d+ \[|panic:|fatal error:|DATA RACE|%!`)
 
 // environ is what a process sees: nothing of ours but where programs are and
 // where temporary files go.

@@ -26,7 +26,7 @@ type load struct {
 func startLoad(t testing.TB, c *cluster) *load {
 	t.Helper()
 	l := &load{cluster: c, reader: "", before: map[string]string{}}
-	tokens := c.authors(t, 6)
+	tokens := c.authors(t, 10)
 	l.audience = gather(t, listeners, l.reader, c.apis, postChanges, func() {
 		l.before[l.say(t, tokens[0], "before the load")] = "before the load"
 	})
@@ -101,4 +101,23 @@ func TestNothingIsMissedWhileTheBusIsKilled(t *testing.T) {
 		p.waitReady(t)
 	}
 	l.finish(t)
+}
+
+// A worker that is told to stop finishes what it has taken, so that nobody
+// notices.
+func TestNoWriteFailsWhileWorkersAreReplaced(t *testing.T) {
+	c := startCluster(t)
+	l := startLoad(t, c)
+	for _, w := range c.workers {
+		w.terminate(t)
+		if code := w.exit(t, 10*time.Second); code != 0 {
+			t.Errorf("%s ended with status %d", w.name, code)
+		}
+		l.writers.progress(t, 50)
+		w.restart(t)
+	}
+	l.finish(t)
+	if f := l.writers.ledger.failures; len(f) > 0 {
+		t.Errorf("writes have failed: %v", f)
+	}
 }

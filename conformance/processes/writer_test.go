@@ -198,7 +198,7 @@ func write(t testing.TB, tokens []string, apis []*api) *writers {
 // paced calls write again and again, at a pace that leaves the machine some
 // room, until ctx ends.
 func paced(ctx context.Context, write func(context.Context) error) error {
-	pace := time.NewTicker(8 * time.Millisecond)
+	pace := time.NewTicker(5 * time.Millisecond)
 	defer pace.Stop()
 	for range maxWrites {
 		select {

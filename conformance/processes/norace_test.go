@@ -1,0 +1,5 @@
+//go:build conformance && !race
+
+package processes
+
+const withRace = false
