@@ -36,6 +36,8 @@ func (r *run) answer(ctx context.Context, f *root) answer {
 	switch {
 	case f.meta:
 		return r.introspect(f, args)
+	case f.rule != nil && !r.who.May(*f.rule, ""):
+		return refused(forbidden(&f.field))
 	case f.function != nil:
 		return r.call(ctx, f, args)
 	}

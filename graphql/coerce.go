@@ -1,10 +1,8 @@
 package graphql
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,12 +86,12 @@ func (e *argumentError) Unwrap() error { return e.cause }
 // variables decodes and coerces the variables that an operation declares. What
 // it does not declare is ignored. The errors are the request's.
 func (t inputTypes) variables(defs ast.VariableDefinitionList, raw json.RawMessage) (map[string]any, gqlerror.List) {
-	given, err := decodeObject(raw)
-	if err != nil {
-		return nil, gqlerror.List{refuse(nil, fault.BadRequest, "variables must be a JSON object")}
-	}
 	if len(defs) == 0 {
 		return nil, nil
+	}
+	given, ok := decodeObject(raw)
+	if !ok {
+		return nil, gqlerror.List{refuse(nil, fault.BadRequest, "variables must be a JSON object")}
 	}
 	vars := make(map[string]any, len(defs))
 	var errs gqlerror.List
@@ -130,22 +128,14 @@ func badVariable(def *ast.VariableDefinition, bad *inputError) *gqlerror.Error {
 	return err
 }
 
-// decodeObject reads a JSON object with exact numbers; nothing and null are an
-// empty one.
-func decodeObject(raw json.RawMessage) (map[string]any, error) {
+// decodeObject reads a JSON object; nothing and null are an empty one.
+func decodeObject(raw json.RawMessage) (map[string]any, bool) {
 	if len(raw) == 0 {
-		return nil, nil
+		return nil, true
 	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var object map[string]any
-	if err := dec.Decode(&object); err != nil {
-		return nil, err
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, fmt.Errorf("more than one JSON value")
-	}
-	return object, nil
+	value, ok := parseJSON(raw)
+	object, isObject := value.(map[string]any)
+	return object, ok && (isObject || value == nil)
 }
 
 // value coerces what came out of JSON.

@@ -18,7 +18,7 @@ type compiler struct {
 }
 
 func (e *Engine) compile(op *ast.OperationDefinition, vars map[string]any) (*plan, *gqlerror.Error) {
-	c := &compiler{engine: e, vars: vars, plan: &plan{kind: op.Operation}}
+	c := &compiler{engine: e, vars: vars, plan: &plan{}}
 	typ, def := "Query", e.schema.Query
 	switch op.Operation {
 	case ast.Mutation:
@@ -26,6 +26,7 @@ func (e *Engine) compile(op *ast.OperationDefinition, vars map[string]any) (*pla
 	case ast.Subscription:
 		typ, def = "Subscription", e.schema.Subscription
 	}
+	c.plan.typename = appendString(nil, def.Name)
 	for _, nodes := range c.collect(def, []ast.SelectionSet{op.SelectionSet}) {
 		c.plan.roots = append(c.plan.roots, c.root(typ, def, nodes))
 	}
@@ -49,6 +50,9 @@ func (c *compiler) root(typ string, def *ast.Definition, nodes []*ast.Field) *ro
 	r.generated = c.engine.model.Root(typ, name)
 	if r.generated == nil {
 		r.function = c.engine.functions[typ+"."+name]
+		if r.rule = c.engine.model.FunctionRule(typ, name); r.rule != nil {
+			c.plan.roles |= r.rule.Roles
+		}
 		c.compose(&r.field)
 		return r
 	}

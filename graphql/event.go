@@ -16,17 +16,30 @@ import (
 func (e *Engine) event(ctx context.Context, who auth.Principal, op *operation, ev resource.Event) (payload []byte, skip bool) {
 	f := op.plan.roots[0]
 	res := f.generated.Resource
-	if rule := res.Auth[schema.Read]; !rule.Roles.Has(schema.Anyone) && !who.May(rule, resource.Owner(res, ev.Raw)) {
+	if rule := res.Auth[schema.Read]; !who.May(rule, "") && !who.May(rule, resource.Owner(res, ev.Raw)) {
 		return nil, true
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout)
-	defer cancel()
+	if f.reads() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, e.options.Timeout)
+		defer cancel()
+	}
 	r := e.newRun(who, op)
 	defer r.done()
 	cursor := resource.Position{Log: e.logID(), Seq: ev.Seq}.String()
 	b := &batch{object: f.target, rows: [][]byte{appendChange(nil, ev, cursor)}}
 	r.changed(ctx, b, ev)
 	return r.payload(func() bool { return r.rooted(f, single(b)) }, cursor), false
+}
+
+// reads reports whether an event's record leads to others.
+func (f *root) reads() bool {
+	for _, below := range f.target.fields {
+		if below.source == sourceRecord && below.target.links > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // changed fills in the one batch that a change leads to: its record.

@@ -28,6 +28,7 @@ func functions() map[string]graphql.Function {
 		"Query.stats": value(json.RawMessage(`{"n":3,"ratio":0.5,"words":["x",null],"best":{"label":"a","deep":{"label":"b"}},
 			"rows":[{"label":"r1"},{"label":null}],"odd":"NOTHING","must":[1,2.5]}`)),
 		"Query.favourites": value(json.RawMessage(`[{"id":"ada","name":"Ada","email":"ada@example.org"},null]`)),
+		"Query.guarded":    value(1),
 		"Query.explode":    {Resolve: func(context.Context, graphql.Call) (any, error) { panic("boom") }},
 		"Query.picky": {Resolve: func(_ context.Context, c graphql.Call) (any, error) {
 			return c.Args["n"], nil
@@ -89,6 +90,8 @@ func TestAQueryGivesWhatItNames(t *testing.T) {
 		{name: "a function's variable that is null", query: `query($n: String = "v"){greeting(name:$n)}`, vars: `{"n":null}`, data: `null`, codes: []fault.Code{fault.BadUserInput}},
 		{name: "a function's foreign error", query: `{greeting(name:"fail")}`, data: `null`, codes: []fault.Code{fault.Internal}},
 		{name: "a function that panics", query: `{explode __typename}`, data: `{"explode":null,"__typename":"Query"}`, codes: []fault.Code{fault.Internal}},
+		{name: "a function with a rule", query: `{guarded}`, who: ada, data: `{"guarded":null}`, codes: []fault.Code{fault.Forbidden}},
+		{name: "a function with a rule that allows", query: `{guarded}`, who: admin, data: `{"guarded":1}`},
 		{name: "a function's objects", query: `{stats{n ratio best{label deep{label deep{label}}} __typename}}`,
 			data: `{"stats":{"n":3,"ratio":0.5,"best":{"label":"a","deep":{"label":"b","deep":null}},"__typename":"Stats"}}`},
 		{name: "null in a list of the strict", query: `{stats{n words}}`, data: `{"stats":{"n":3,"words":null}}`, codes: []fault.Code{fault.Internal}},

@@ -67,3 +67,51 @@ func (e *Engine) Event(ctx context.Context, who auth.Principal, op *Operation, e
 func (e *Engine) Yielded(ctx context.Context, who auth.Principal, op *Operation, v any, err error) []byte {
 	return e.yielded(ctx, who, op, v, err)
 }
+
+// Memorize answers reads that were made before from memory.
+func Memorize(e *Engine) { e.data = &memory{records: e.data} }
+
+type memory struct {
+	records
+	found   []resource.Found
+	related [][][]byte
+	page    *view.Page
+}
+
+func (m *memory) Get(ctx context.Context, who auth.Principal, typ string, ids []string) (_ []resource.Found, err error) {
+	if m.found == nil {
+		m.found, err = m.records.Get(ctx, who, typ, ids)
+	}
+	return m.found, err
+}
+
+func (m *memory) Related(ctx context.Context, who auth.Principal, rel *schema.Relation, parents []string, limit int) (_ [][][]byte, err error) {
+	if m.related == nil {
+		m.related, err = m.records.Related(ctx, who, rel, parents, limit)
+	}
+	return m.related, err
+}
+
+func (m *memory) List(ctx context.Context, who auth.Principal, q view.Query) (view.Page, error) {
+	if m.page == nil {
+		page, err := m.records.List(ctx, who, q)
+		if err != nil {
+			return page, err
+		}
+		m.page = &page
+	}
+	return *m.page, nil
+}
+
+// Find is find for one key.
+func Find(raw []byte, key string) ([]byte, bool) {
+	var found [1]extent
+	ok := find(raw, []string{key}, found[:])
+	return found[0].of(raw), ok
+}
+
+// PlainEscapes is plainEscapes without its error.
+func PlainEscapes(text string) (string, bool) {
+	plain, err := plainEscapes(text)
+	return plain, err == nil
+}

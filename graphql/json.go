@@ -1,6 +1,7 @@
 package graphql
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"math"
@@ -101,19 +102,66 @@ func appendFloat(buf []byte, f float64) []byte {
 	return strconv.AppendFloat(buf, f, 'f', -1, 64)
 }
 
+// parseJSON decodes a JSON value with exact numbers: nil, bool, json.Number,
+// string, []any or map[string]any. It reports false for what is not JSON.
+// (encoding/json keeps numbers exact only in its Decoder, whose buffers cost
+// more than the values of most requests.)
+func parseJSON(raw []byte) (any, bool) {
+	if !json.Valid(raw) {
+		return nil, false
+	}
+	return parseValid(raw[space(raw, 0):]), true
+}
+
+func parseValid(raw []byte) any {
+	switch raw[0] {
+	case 'n':
+		return nil
+	case 't', 'f':
+		return raw[0] == 't'
+	case '"':
+		return unquote(raw[:skipString(raw, 0)])
+	case '[':
+		list := []any{}
+		elements(raw, func(item []byte) bool {
+			list = append(list, parseValid(item))
+			return true
+		})
+		return list
+	case '{':
+		object := map[string]any{}
+		members(raw, func(name string, value []byte) { object[name] = parseValid(value) })
+		return object
+	}
+	return json.Number(raw[:skipValue(raw, 0)])
+}
+
+// members walks over the members of a valid object.
+func members(raw []byte, yield func(name string, value []byte)) {
+	for i := space(raw, 1); raw[i] != '}'; {
+		end := skipString(raw, i)
+		name := unquote(raw[i:end])
+		start := space(raw, space(raw, end)+1)
+		end = skipValue(raw, start)
+		yield(name, raw[start:end])
+		if i = space(raw, end); raw[i] == ',' {
+			i = space(raw, i+1)
+		}
+	}
+}
+
 // unquote decodes a JSON string; what is none becomes empty.
 func unquote(raw []byte) string {
 	if len(raw) < 2 || raw[0] != '"' {
 		return ""
 	}
-	for _, c := range raw[1 : len(raw)-1] {
-		if c == '\\' {
-			var s string
-			if json.Unmarshal(raw, &s) != nil {
-				return ""
-			}
-			return s
-		}
+	body := raw[1 : len(raw)-1]
+	if bytes.IndexByte(body, '\\') < 0 && utf8.Valid(body) {
+		return string(body)
 	}
-	return string(raw[1 : len(raw)-1])
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
 }

@@ -10,8 +10,8 @@ import (
 
 // plan is one compiled operation. It is immutable but for the hint.
 type plan struct {
-	kind  ast.Operation
-	roots []*root
+	typename []byte // of the root type, as JSON
+	roots    []*root
 	// roles are all that a read rule on the way asks for.
 	roles schema.Roles
 	// hint is how long the last answer was.

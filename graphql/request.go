@@ -29,7 +29,6 @@ type operation struct {
 	def      *ast.OperationDefinition
 	plan     *plan
 	vars     map[string]any // coerced
-	rootType []byte         // its name, as JSON
 	// root is a subscription's root field.
 	root subscribed
 }
@@ -55,7 +54,7 @@ func (e *Engine) prepare(r Request) (*operation, *Response) {
 	if err != nil {
 		return nil, e.failure(gqlerror.List{err})
 	}
-	op := &operation{kind: def.Operation, document: doc, def: def, rootType: e.rootType(def.Operation)}
+	op := &operation{kind: def.Operation, document: doc, def: def}
 	if op.vars, errs = e.inputs.variables(def.VariableDefinitions, r.Variables); errs != nil {
 		return nil, e.failure(errs)
 	}
@@ -70,16 +69,6 @@ func (e *Engine) prepare(r Request) (*operation, *Response) {
 	return op, nil
 }
 
-func (e *Engine) rootType(kind ast.Operation) []byte {
-	switch kind {
-	case ast.Mutation:
-		return appendString(nil, e.schema.Mutation.Name)
-	case ast.Subscription:
-		return appendString(nil, e.schema.Subscription.Name)
-	}
-	return appendString(nil, e.schema.Query.Name)
-}
-
 // subscribe finds where a subscription's values come from.
 func (e *Engine) subscribe(op *operation) *gqlerror.Error {
 	root := op.plan.roots[0]
@@ -89,6 +78,16 @@ func (e *Engine) subscribe(op *operation) *gqlerror.Error {
 	}
 	op.root = subscribed{generated: root.generated, function: root.function, args: args}
 	return nil
+}
+
+// allows returns the error of a subscription to a function that the caller may
+// not use, nil for every other.
+func (op *operation) allows(who auth.Principal) *gqlerror.Error {
+	f := op.plan.roots[0]
+	if f.rule == nil || who.May(*f.rule, "") {
+		return nil
+	}
+	return executionError(fault.Of(forbidden(&f.field)), f.nodes, []step{{name: f.name}})
 }
 
 // key is equal for operations that give equal answers to equal callers: the

@@ -32,7 +32,7 @@ type run struct {
 // scratch is what a run needs while it writes and gives back afterwards.
 type scratch struct {
 	path  []step   // where the writing is
-	spans [][]byte // members found of the objects being written
+	found []extent // members of the objects that are being written
 }
 
 // maxErrors bounds the errors of one execution that are told one by one.
@@ -54,14 +54,13 @@ func (e *Engine) newRun(who auth.Principal, op *operation) *run {
 
 func newScratchPool() *sync.Pool {
 	return &sync.Pool{New: func() any {
-		return &scratch{path: make([]step, 0, 32), spans: make([][]byte, 0, 64)}
+		return &scratch{path: make([]step, 0, 32), found: make([]extent, 0, 64)}
 	}}
 }
 
 // done gives the scratch back.
 func (r *run) done() {
-	clear(r.spans[:cap(r.spans)]) // let go of the records
-	r.path, r.spans = r.path[:0], r.spans[:0]
+	r.path, r.found = r.path[:0], r.found[:0]
 	r.engine.scratch.Put(r.scratch)
 	r.scratch = nil
 }
@@ -130,7 +129,7 @@ func (r *run) execute(ctx context.Context) {
 // root answers one root field and writes it.
 func (r *run) root(ctx context.Context, f *root) bool {
 	if f.source == sourceTypename {
-		r.buf = append(r.buf, r.op.rootType...)
+		r.buf = append(r.buf, r.op.plan.typename...)
 		return true
 	}
 	a := r.answer(ctx, f)

@@ -2,12 +2,18 @@ package graphql
 
 import "bytes"
 
-// find looks up the members of a JSON object in one pass: spans[i] becomes the
-// raw value of keys[i], nil when there is none. It stops as soon as all are
-// found. Records write each key once and without escapes, which is what find
-// relies on; it reports false for bytes that are no object.
-func find(raw []byte, keys []string, spans [][]byte) bool {
-	clear(spans)
+// extent is where a member's value stands in its object; the zero value: there
+// is none. (Offsets, and not slices: the collector need not look at them.)
+type extent struct{ low, high int32 }
+
+func (x extent) of(raw []byte) []byte { return raw[x.low:x.high:x.high] }
+
+// find looks up the members of a JSON object in one pass: found[i] becomes the
+// extent of keys[i]. It stops as soon as all are found. Records write each key
+// once and without escapes, which is what find relies on; it reports false for
+// bytes that are no object.
+func find(raw []byte, keys []string, found []extent) bool {
+	clear(found)
 	i := space(raw, 0)
 	if i >= len(raw) || raw[i] != '{' {
 		return false
@@ -28,8 +34,8 @@ func find(raw []byte, keys []string, spans [][]byte) bool {
 		if i = skipValue(raw, start); i < 0 {
 			return false
 		}
-		if slot := indexKey(keys, name, hint); slot >= 0 && spans[slot] == nil {
-			spans[slot] = raw[start:i:i]
+		if slot := indexKey(keys, name, hint); slot >= 0 && found[slot].high == 0 {
+			found[slot] = extent{int32(start), int32(i)}
 			hint = slot + 1
 			missing--
 		}

@@ -13,18 +13,18 @@ import (
 // object writes row i of a batch.
 func (r *run) object(b *batch, i int) bool {
 	o := b.object
-	base := len(r.spans)
+	base := len(r.found)
 	for range o.keys {
-		r.spans = append(r.spans, nil)
+		r.found = append(r.found, extent{})
 	}
 	ok := r.members(b, i, base)
-	r.spans = r.spans[:base]
+	r.found = r.found[:base]
 	return ok
 }
 
 func (r *run) members(b *batch, i, base int) bool {
-	o := b.object
-	if !find(b.rows[i], o.keys, r.spans[base:base+len(o.keys)]) && len(o.keys) > 0 {
+	o, raw := b.object, b.rows[i]
+	if len(o.keys) > 0 && !find(raw, o.keys, r.found[base:base+len(o.keys)]) {
 		r.fail(nil, errBroken)
 		return false
 	}
@@ -42,12 +42,12 @@ func (r *run) members(b *batch, i, base int) bool {
 			if !r.linked(b, f, i) {
 				return false
 			}
-		case f.rule != nil && !r.who.May(*f.rule, r.ownerOf(o, base)):
+		case f.rule != nil && !r.who.May(*f.rule, r.ownerOf(b, i, base)):
 			if !r.failed(f, forbidden(f)) {
 				return false
 			}
 		default:
-			if !r.leaf(f, r.spans[base+f.slot]) {
+			if !r.leaf(f, r.found[base+f.slot].of(raw)) {
 				return false
 			}
 		}
@@ -56,11 +56,11 @@ func (r *run) members(b *batch, i, base int) bool {
 	return true
 }
 
-func (r *run) ownerOf(o *object, base int) string {
-	if o.owner < 0 {
+func (r *run) ownerOf(b *batch, i, base int) string {
+	if b.object.owner < 0 {
 		return ""
 	}
-	return unquote(r.spans[base+o.owner])
+	return unquote(r.found[base+b.object.owner].of(b.rows[i]))
 }
 
 // failed records an error at a field and writes null for it.

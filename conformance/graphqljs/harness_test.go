@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,7 +81,7 @@ func newRig(t *testing.T) *rig {
 	s := resourcetest.New(t, dir)
 	r := &rig{model: s.Model, lab: read(t, "testdata/lab/values.json")}
 	var err error
-	r.engine, err = graphql.New(s.Model, s.Client, s.Feed, graphql.Options{Functions: labFunctions(r.lab)})
+	r.engine, err = graphql.New(s.Model, s.Client, s.Feed, graphql.Options{Functions: labFunctions(s.Model, r.lab)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,16 +90,22 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-func labFunctions(lab json.RawMessage) map[string]graphql.Function {
+func labFunctions(m *schema.Model, lab json.RawMessage) map[string]graphql.Function {
 	resolve := func(f func(c graphql.Call) (any, error)) graphql.Function {
 		return graphql.Function{Resolve: func(_ context.Context, c graphql.Call) (any, error) { return f(c) }}
 	}
 	args := resolve(func(c graphql.Call) (any, error) { return print(c.Args) })
 	values := resolve(func(graphql.Call) (any, error) { return lab, nil })
-	return map[string]graphql.Function{
+	functions := map[string]graphql.Function{
 		"Query.echo": args, "Query.need": args, "Query.lab": values, "Query.labStrict": values,
 		"Query.labs": resolve(func(graphql.Call) (any, error) { return []any{lab, nil, lab}, nil }),
 	}
+	if sub := m.Contract.Subscription; sub.Fields.ForName("count") != nil {
+		functions["Subscription.count"] = graphql.Function{Subscribe: func(context.Context, graphql.Call) iter.Seq2[any, error] {
+			return func(func(any, error) bool) {}
+		}}
+	}
+	return functions
 }
 
 // print writes JSON as JSON.stringify does.
