@@ -35,7 +35,7 @@ const resultName = "result"
 // newContract maps a schema to operations. It fails where two names of the XML
 // would be one, or one in generated code of clients.
 func newContract(m *schema.Model, o Options) (*contract, error) {
-	b := &builder{model: m, types: map[string]*xsdType{}}
+	b := &builder{model: m, types: map[string][]*xsdType{}}
 	c := &contract{service: o.Service, version: o.Version, namespace: o.Namespace, byName: map[string]*operation{}}
 	for _, f := range b.roots() {
 		if op := b.operation(f); op != nil {
@@ -43,10 +43,10 @@ func newContract(m *schema.Model, o Options) (*contract, error) {
 		}
 	}
 	slices.SortStableFunc(c.operations, func(x, y *operation) int { return cmp.Compare(x.name, y.name) })
-	for _, t := range b.types {
-		c.types = append(c.types, t)
+	for _, types := range b.types {
+		c.types = append(c.types, types...)
 	}
-	slices.SortFunc(c.types, func(x, y *xsdType) int { return cmp.Compare(x.name, y.name) })
+	slices.SortFunc(c.types, func(x, y *xsdType) int { return cmp.Or(cmp.Compare(x.name, y.name), cmp.Compare(x.origin, y.origin)) })
 	if err := c.checkNames(); err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (c *contract) checkNames() error {
 		}
 	}
 	for _, t := range c.types {
-		if err := take(t.name, "the type "+t.name); err != nil {
+		if err := take(t.name, t.origin); err != nil {
 			return err
 		}
 		if err := t.checkFields(); err != nil {
@@ -101,11 +101,11 @@ func (t *xsdType) checkFields() error {
 	return nil
 }
 
-// builder collects the types that operations use. Types are made once a name,
-// so that a type is the same wherever it stands.
+// builder collects the types that operations use. A type is made once, so that it
+// is the same wherever it stands.
 type builder struct {
 	model *schema.Model
-	types map[string]*xsdType
+	types map[string][]*xsdType // by name
 }
 
 // rootField is what the builder needs of a root field of the GraphQL contract.

@@ -82,13 +82,14 @@ func rootOf(data []byte) (root []byte, err error) {
 }
 
 // verdict says what becomes of the errors. A root field that failed is a fault.
-// Below it, what the caller may not see is nil in the answer and no error; any
-// other error fails a query, while a mutation, which has happened, answers with
-// the errors in its header.
+// Below it, what the caller may not see, or what a record points to but is no
+// longer there, is nil or absent and no error; any other error fails a query,
+// while a mutation, which has happened, answers with the errors in its header.
 func (op *operation) verdict(res result) (*failure, []resultError) {
 	var left []resultError
 	for _, e := range res.errors {
-		if res.root == nil || e.Extensions.Code != fault.Forbidden {
+		code := e.Extensions.Code
+		if res.root == nil || code != fault.Forbidden && code != fault.NotFound {
 			left = append(left, e)
 		}
 	}

@@ -117,7 +117,7 @@ func (c *Codec) Encode(operation string, response []byte) ([]byte, error) {
 
 // Lexical reads a value of a GraphQL scalar and returns it as JSON.
 func Lexical(m *schema.Model, scalar, text string) (string, error) {
-	b := &builder{model: m, types: map[string]*xsdType{}}
+	b := &builder{model: m, types: map[string][]*xsdType{}}
 	out, err := b.leaf(scalar).appendValue(nil, text)
 	return string(out), err
 }

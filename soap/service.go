@@ -109,6 +109,11 @@ func (s *Service) call(ctx context.Context, r *request, h bus.Header) ([]byte, *
 	if err != nil {
 		return nil, failed(err)
 	}
+	if !op.mutation {
+		if err := s.catchUp(ctx); err != nil {
+			return nil, failed(err)
+		}
+	}
 	response := s.engine.Execute(ctx, who, graphql.Request{Query: op.document, Variables: variables})
 	res, err := readResult(response.Body)
 	if err != nil {
@@ -123,6 +128,20 @@ func (s *Service) call(ctx context.Context, r *request, h bus.Header) ([]byte, *
 		return nil, failed(err)
 	}
 	return out, nil
+}
+
+// catchUp returns when reads show what the log holds now. Callers of SOAP carry no
+// position from a write to the read that follows it, and the two may reach
+// different workers.
+func (s *Service) catchUp(ctx context.Context) error {
+	if s.options.WaitFor == nil {
+		return nil
+	}
+	_, last, err := s.bus.State(ctx)
+	if err != nil {
+		return err
+	}
+	return s.options.WaitFor(ctx, last)
 }
 
 // principal says who sent the request: the account of the UsernameToken, the

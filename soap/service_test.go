@@ -21,6 +21,7 @@ import (
 	"tidings/auth"
 	"tidings/fault"
 	"tidings/graphql"
+	"tidings/resource"
 	"tidings/resource/resourcetest"
 	"tidings/schema"
 	"tidings/soap"
@@ -46,6 +47,14 @@ type world struct {
 func newWorld(t testing.TB, o soap.Options) *world {
 	t.Helper()
 	s := resourcetest.New(t, os.DirFS("../examples/social"))
+	serve(t, s, o)
+	await(t, s)
+	return &world{Service: s, url: edge(t, s, o)}
+}
+
+// serve starts a SOAP service that reads by s.
+func serve(t testing.TB, s *resourcetest.Service, o soap.Options) {
+	t.Helper()
 	engine, err := graphql.New(s.Model, s.Client, s.Feed, graphql.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -54,6 +63,7 @@ func newWorld(t testing.TB, o soap.Options) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.Ready, o.WaitFor = s.Feed.Ready(), s.Client.WaitFor
 	service, err := soap.NewService(s.Bus, s.Model, engine, accounts(t), verifier, o)
 	if err != nil {
 		t.Fatal(err)
@@ -66,8 +76,6 @@ func newWorld(t testing.TB, o soap.Options) *world {
 		}
 	})
 	t.Cleanup(func() { cancel(); running.Wait() })
-	await(t, s, o)
-	return &world{Service: s, url: edge(t, s, o)}
 }
 
 func accounts(t testing.TB) *auth.Accounts {
@@ -104,7 +112,7 @@ func edge(t testing.TB, s *resourcetest.Service, o soap.Options) string {
 }
 
 // await returns when a service answers.
-func await(t testing.TB, s *resourcetest.Service, o soap.Options) {
+func await(t testing.TB, s *resourcetest.Service) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -328,6 +336,30 @@ func get(t *testing.T, url, tag string) *http.Response {
 		t.Fatal(err)
 	}
 	return resp
+}
+
+// Two workers answer in turn, each with a view of its own.
+func TestReadSeesTheWriteBeforeItOnAnyWorker(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, trusting)
+	serve(t, resourcetest.Reader(t, w.Bus, os.DirFS("../examples/social"), resource.FeedOptions{}), trusting)
+	call := func(body string) string {
+		t.Helper()
+		resp, answer := w.post(t, http.Header{"Content-Type": {"text/xml"}, "Authorization": {"Bearer " + token(t, "alice")}},
+			`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/" xmlns="urn:tidings:v1:SocialService"><s:Body>`+body+`</s:Body></s:Envelope>`)
+		if resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s", body, answer)
+		}
+		return answer
+	}
+	for range 30 {
+		id := uuids.FindString(call("<CreatePost><input><title>T</title></input></CreatePost>"))
+		call("<GetPost><id>" + id + "</id></GetPost>")
+		call("<DeletePost><input><id>" + id + "</id></input></DeletePost>")
+		if answer := call("<ListPosts/>"); strings.Contains(answer, id) {
+			t.Fatalf("the list still has the deleted post: %s", answer)
+		}
+	}
 }
 
 func TestPasswordsOverPlainHTTPAreRefused(t *testing.T) {

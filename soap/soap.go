@@ -18,6 +18,7 @@
 package soap
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -58,9 +59,14 @@ type Options struct {
 	// Concurrency bounds the envelopes that one Service works on at a time;
 	// default 64.
 	Concurrency int
-	// Ready is closed when reads are current; Service.Run takes no envelope
-	// before. nil means that they are.
+	// Ready is closed when reads have caught up with the log for the first time:
+	// that of the feed. Service.Run takes no envelope before. nil means at once.
 	Ready <-chan struct{}
+	// WaitFor returns when reads show the log up to seq: the WaitFor of the
+	// engine's resource.Client. With it a query shows every change that was
+	// answered before it was sent, whichever worker gets it; nil means that
+	// queries may lag.
+	WaitFor func(ctx context.Context, seq uint64) error
 	// Logger gets failures of ours with their request id; nil is silent.
 	// Passwords, tokens and envelopes are never logged.
 	Logger *slog.Logger

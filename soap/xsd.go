@@ -25,6 +25,7 @@ const (
 // empty, otherwise one that the WSDL declares.
 type xsdType struct {
 	name   string
+	origin string // what it was made of: two of one name and different origin collide
 	base   string // of a simple type: the built-in one, such as xsd:string
 	doc    string
 	form   form
@@ -57,21 +58,34 @@ const (
 // object maps a resource's records. A summary leads nowhere, so no type ever
 // reaches itself; lists of records are left out.
 func (b *builder) object(r *schema.Resource, s shape) *xsdType {
-	t := &xsdType{name: r.Name, doc: r.Description, form: formObject}
+	t := &xsdType{name: r.Name, origin: "the type " + r.Name, doc: r.Description, form: formObject}
 	if s == summary {
 		t.name += "Summary"
+		t.origin = "the summary of " + r.Name
 		t.doc = "What everybody may read of " + r.Name + ", without what it is related to."
 	}
-	if made, ok := b.types[t.name]; ok {
-		return made
+	t, made := b.declare(t)
+	if made {
+		return t
 	}
-	b.types[t.name] = t
 	for _, f := range r.Fields {
 		if p := b.output(r, f, s); p != nil {
 			t.fields = append(t.fields, p)
 		}
 	}
 	return t
+}
+
+// declare enters a type under its name, or returns the one that was made of the
+// same before. Of two that only share a name, the contract tells later.
+func (b *builder) declare(t *xsdType) (declared *xsdType, made bool) {
+	for _, other := range b.types[t.name] {
+		if other.origin == t.origin {
+			return other, true
+		}
+	}
+	b.types[t.name] = append(b.types[t.name], t)
+	return t, false
 }
 
 // output maps a field of a record; nil when the shape leaves it out. What the
@@ -107,9 +121,11 @@ func (b *builder) description(typ, field string) string {
 // connection maps a page of a list: the records, where the page ends, and what
 // else the connection says in leaf fields, such as totalCount.
 func (b *builder) connection(r *schema.Resource) *xsdType {
-	t := &xsdType{name: r.Name + "Connection", form: formObject,
-		doc: "One page of a list. The next one begins after pageInfo/endCursor."}
-	b.types[t.name] = t
+	t, made := b.declare(&xsdType{name: r.Name + "Connection", origin: "the pages of " + r.Name, form: formObject,
+		doc: "One page of a list. The next one begins after pageInfo/endCursor."})
+	if made {
+		return t
+	}
 	def := b.model.Contract.Types[t.name]
 	for _, f := range def.Fields {
 		p := &part{name: f.Name, doc: f.Description, nillable: !f.Type.NonNull}
@@ -131,12 +147,11 @@ func (b *builder) connection(r *schema.Resource) *xsdType {
 
 // plain maps an object that is no resource: its leaf fields.
 func (b *builder) plain(name string) *xsdType {
-	if made, ok := b.types[name]; ok {
-		return made
-	}
 	def := b.model.Contract.Types[name]
-	t := &xsdType{name: name, doc: def.Description, form: formObject}
-	b.types[name] = t
+	t, made := b.declare(&xsdType{name: name, origin: "the type " + name, doc: def.Description, form: formObject})
+	if made {
+		return t
+	}
 	for _, f := range def.Fields {
 		if b.model.Contract.Types[f.Type.Name()].IsLeafType() {
 			t.fields = append(t.fields, &part{name: f.Name, doc: f.Description, typ: b.typeOf(f.Type), nillable: !f.Type.NonNull})
@@ -164,11 +179,7 @@ func (b *builder) list(item *part) *xsdType {
 		stem = "Nullable" + stem
 	}
 	item.optional = true // any number, none included
-	t := &xsdType{name: stem + "List", form: formList, item: item}
-	if made, ok := b.types[t.name]; ok && made.form == formList {
-		return made
-	}
-	b.types[t.name] = t
+	t, _ := b.declare(&xsdType{name: stem + "List", origin: "the list of " + item.typ.ref(), form: formList, item: item})
 	return t
 }
 
@@ -190,9 +201,6 @@ func (b *builder) leaf(name string) *xsdType {
 	if t, ok := builtIn[name]; ok {
 		return t
 	}
-	if made, ok := b.types[name]; ok {
-		return made
-	}
 	def := b.model.Contract.Types[name]
 	t := restricted[name]
 	switch {
@@ -205,11 +213,11 @@ func (b *builder) leaf(name string) *xsdType {
 	default:
 		return &xsdType{base: "xsd:string", form: formText}
 	}
-	t.name = name
+	t.name, t.origin = name, "the type "+name
 	if def != nil {
 		t.doc = def.Description
 	}
-	b.types[name] = t
+	t, _ = b.declare(t)
 	return t
 }
 

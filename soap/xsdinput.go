@@ -34,12 +34,11 @@ func (b *builder) input(a argument, r *schema.Resource, kind schema.RootKind) *p
 
 // inputObject maps an input type. That of an update also takes clearName.
 func (b *builder) inputObject(typ string, r *schema.Resource, kind schema.RootKind) *xsdType {
-	if made, ok := b.types[typ]; ok {
-		return made
-	}
 	def := b.model.Contract.Types[typ]
-	t := &xsdType{name: typ, doc: def.Description, form: formObject}
-	b.types[typ] = t
+	t, made := b.declare(&xsdType{name: typ, origin: "the input " + typ, doc: def.Description, form: formObject})
+	if made {
+		return t
+	}
 	for _, f := range def.Fields {
 		a := argument{name: f.Name, doc: f.Description, typ: f.Type}
 		if f.DefaultValue != nil {
