@@ -30,6 +30,7 @@ func ExampleBus_Append() {
 
 func ExampleBus_Follow() {
 	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	b, err := bus.Open(ctx, bus.Options{})
 	if err != nil {
 		fmt.Println(err)
@@ -54,6 +55,7 @@ func ExampleBus_Follow() {
 
 func ExampleBus_Serve() {
 	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	b, err := bus.Open(ctx, bus.Options{})
 	if err != nil {
 		fmt.Println(err)
