@@ -251,7 +251,10 @@ func (f *follower) fill(ctx context.Context, upto uint64) error {
 		if err != nil {
 			return err
 		}
-		if end && f.pos < upto { // nothing else is left up to there, trimmed or purged
+		if end && f.pos < upto { // the rest up to there was purged, if the log got there
+			if err := f.bus.reached(ctx, upto); err != nil {
+				return err
+			}
 			f.pos, f.at = upto, time.Time{}
 		}
 	}

@@ -320,6 +320,14 @@ func TestFollowDropsForeignMessagesOnTheLiveSubjects(t *testing.T) {
 	if err := bus.Conn(b).Publish(b.Subjects().Prefix+".live.User.x", []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
+	// One that claims to be far ahead does not carry the follower away.
+	ahead := nats.NewMsg(b.Subjects().Prefix + ".live.User.x")
+	for k, v := range map[string]string{"Nats-Stream": b.Subjects().Stream(), "Nats-Subject": b.Subjects().Record("User", "x"), "Nats-Sequence": "1000", "Nats-Time-Stamp": "2024-05-01T10:00:00Z"} {
+		ahead.Header.Set(k, v)
+	}
+	if err := bus.Conn(b).PublishMsg(ahead); err != nil {
+		t.Fatal(err)
+	}
 	// Headers that a writer set under the server's names change nothing either.
 	e := bus.Entry{Subject: b.Subjects().Record("User", "2"), Header: bus.Header{"Nats-Sequence": {"99"}, "Nats-Stream": {"other"}, "Nats-Subject": {"x"}}}
 	m := expect(t, got, mustAppend(t, b, e))
