@@ -91,7 +91,8 @@ func (c *Client) Count(ctx context.Context, who auth.Principal, typ string, filt
 }
 
 // Submit sends a command to a worker and returns the record as it is after the
-// log has acknowledged the change; for Delete the record as it was. Faults:
+// log has acknowledged the change; for Delete the record as it was. As a rule
+// this process's view shows the change by then; WaitFor makes sure. Faults:
 // those of Decide, Unavailable when no worker is there, Timeout when the
 // answer did not come in time (the command may have been carried out).
 func (c *Client) Submit(ctx context.Context, cmd Command) (Record, error) {
@@ -110,7 +111,21 @@ func (c *Client) Submit(ctx context.Context, cmd Command) (Record, error) {
 	if err := json.Unmarshal(m.Data, &r); err != nil {
 		return Record{}, fmt.Errorf("decode the worker's reply: %w", err)
 	}
+	c.settle(ctx, r.Seq)
 	return Record{Raw: r.Record, Seq: r.Seq}, nil
+}
+
+// settled is how long an answer is held back for this process's view: what a
+// view that is not busy needs a thousand times over.
+const settled = time.Second
+
+// settle waits until this process's view shows a change, so that the caller's
+// next read here sees it. The change has happened whatever the view does, so
+// the wait is short and its failure none.
+func (c *Client) settle(ctx context.Context, seq uint64) {
+	ctx, cancel := context.WithTimeout(ctx, settled)
+	defer cancel()
+	_ = c.feed.waitFor(ctx, seq) // see above
 }
 
 // WaitFor returns when this process's view shows the log up to seq, or with

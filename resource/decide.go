@@ -69,7 +69,10 @@ func Target(m *schema.Model, cmd Command, newID string) (string, error) {
 	if id == "" && cmd.Verb == Create {
 		id = cmd.Who.Subject
 	}
-	if id == "" {
+	switch {
+	case id == "" && cmd.Verb == Create && !cmd.Who.May(r.Auth[schema.Create], ""):
+		return "", forbidden(r, schema.Create)
+	case id == "":
 		return "", fault.Input("input.id", "the id of the %s is missing", r.Name)
 	}
 	return id, nil

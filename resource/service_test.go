@@ -46,6 +46,27 @@ func TestAWriteIsReadAfterItsPosition(t *testing.T) {
 	}
 }
 
+func TestTheNextReadHereSeesTheWrite(t *testing.T) {
+	t.Parallel()
+	s := resourcetest.New(t, socialDir)
+	for i := range 50 {
+		name := fmt.Sprintf("u%d", i)
+		submit(t, s, createUser(name))
+		if found, err := s.Client.Get(t.Context(), anonymous, "User", []string{name}); err != nil || found[0].Raw == nil {
+			t.Fatalf("%s is not there: %v", name, err)
+		}
+	}
+}
+
+func TestWhoMayNotCreateIsToldSoFirst(t *testing.T) {
+	t.Parallel()
+	s := resourcetest.New(t, socialDir)
+	_, err := s.Client.Submit(t.Context(), resource.Command{Type: "User", Verb: resource.Create, Who: anonymous, Input: json.RawMessage(`{"name":"x","email":"x@example.com"}`)})
+	if !fault.Is(err, fault.Forbidden) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestADeletedRecordIsGoneAndCanComeBack(t *testing.T) {
 	t.Parallel()
 	s := resourcetest.New(t, socialDir)

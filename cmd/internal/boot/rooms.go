@@ -131,7 +131,9 @@ func (c Config) ServiceName() string {
 func (r *Rooms) SOAP() soap.Options {
 	return soap.Options{
 		Service: r.config.ServiceName(), Address: r.config.PublicURL,
-		TrustTransport: r.config.Dev || r.config.TrustTransport, Logger: r.log,
+		TrustTransport: r.config.Dev || r.config.TrustTransport,
+		Ready:          r.Feed.Ready(), WaitFor: r.Client.WaitFor,
+		Logger: r.log,
 	}
 }
 
