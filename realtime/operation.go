@@ -2,6 +2,9 @@ package realtime
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
 
 	"tidings/auth"
 	"tidings/fault"
@@ -36,6 +39,7 @@ func (s *socket) subscribe(m message) {
 	if after == "" {
 		after = resume
 	}
+	defer s.hub.survive(op.fail)
 	if kind, err := s.hub.engine.Kind(r); err == nil && kind == "subscription" {
 		stop, failed := s.hub.engine.Subscribe(ctx, who, r, after, op)
 		if failed != nil {
@@ -45,7 +49,20 @@ func (s *socket) subscribe(m message) {
 		op.started(stop)
 		return
 	}
-	s.hub.wg.Go(func() { op.result(s.hub.engine.Execute(ctx, who, r)) })
+	s.hub.wg.Go(func() {
+		defer s.hub.survive(op.fail)
+		op.result(s.hub.engine.Execute(ctx, who, r))
+	})
+}
+
+// survive is deferred where an operation runs outside of net/http, which would
+// otherwise not outlive a panic: the operation fails, the others go on.
+func (h *Hub) survive(fail func(errors []byte)) {
+	if p := recover(); p != nil {
+		h.opts.Logger.LogAttrs(h.life, slog.LevelError, "an operation panicked",
+			slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
+		fail(errorList(fault.New(fault.Internal, "internal error")))
+	}
 }
 
 // register makes room for an operation. It returns nil when the client may not

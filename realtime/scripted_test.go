@@ -54,6 +54,8 @@ func (e *scripted) Execute(ctx context.Context, who auth.Principal, r graphql.Re
 		e.blocked <- struct{}{}
 		<-ctx.Done()
 		return failed(fault.Unavailable, "cancelled")
+	case "query panic":
+		panic("no")
 	case "query variables":
 		return graphql.Response{Body: fmt.Appendf(nil, `{"data":{"variables":%s,"name":%q}}`, r.Variables, r.OperationName)}
 	case "query lines":
@@ -73,6 +75,8 @@ func (e *scripted) Subscribe(_ context.Context, _ auth.Principal, r graphql.Requ
 	case "subscription breaks":
 		s.End([]byte(`[{"message":"broken"}]`))
 		return func() {}, nil
+	case "subscription panics":
+		panic("no")
 	case "subscription ticks":
 	default:
 		f := failed(fault.ValidationFailed, "no such subscription")

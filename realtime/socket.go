@@ -55,6 +55,8 @@ func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	s := newSocket(h, ws, who)
 	if err := h.enter(s); err != nil {
+		message := websocket.FormatCloseMessage(closeOverload, err.Error())
+		_ = ws.WriteControl(websocket.CloseMessage, message, time.Now().Add(time.Second)) // it is closed anyway
 		s.abort()
 		return
 	}
@@ -131,7 +133,7 @@ func (s *socket) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.aliveLocked()
-	s.limit = time.AfterFunc(s.hub.opts.InitTimeout, s.timeUp)
+	s.limit = time.AfterFunc(s.hub.opts.InitTimeout, s.initTimeUp)
 	s.pinger = time.AfterFunc(s.hub.opts.PingEvery, s.ping)
 	if s.ws.Subprotocol() == "" {
 		s.closeLocked(closeSubprotocol, "the subprotocol is not acceptable: use "+Subprotocol)
@@ -209,16 +211,15 @@ func (s *socket) ping() {
 	}
 }
 
-// timeUp ends a socket that was not initialised, or whose token has expired.
-func (s *socket) timeUp() {
+func (s *socket) initTimeUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.acked {
-		s.closeLocked(closeForbidden, "the token has expired")
-		return
+	if !s.acked {
+		s.closeLocked(closeInitTimeout, "connection initialisation timeout")
 	}
-	s.closeLocked(closeInitTimeout, "connection initialisation timeout")
 }
+
+func (s *socket) expired() { s.close(closeForbidden, "the token has expired") }
 
 // receive acts on one message.
 func (s *socket) receive(data []byte) {
@@ -263,7 +264,7 @@ func (s *socket) initialise(p initPayload) {
 	s.resume = p.Resume
 	s.limit.Stop()
 	if !s.who.Expires.IsZero() {
-		s.limit = time.AfterFunc(time.Until(s.who.Expires), s.timeUp)
+		s.limit = time.AfterFunc(time.Until(s.who.Expires), s.expired)
 	}
 	s.pushLocked(item{opcode: opText, head: `{"type":"connection_ack"}`})
 }

@@ -299,6 +299,20 @@ func TestAfterAnErrorThereIsNoComplete(t *testing.T) {
 	c.expect(`{"type":"pong"}`)
 }
 
+func TestAPanicFailsItsOperationAlone(t *testing.T) {
+	t.Parallel()
+	f := serve(t, realtime.Options{})
+	const internal = `[{"message":"internal error","extensions":{"code":"INTERNAL"}}]`
+	c := connect(t, f.url, "")
+	for _, query := range []string{"query panic", "subscription panics"} {
+		c.subscribe("1", query)
+		c.expect(`{"id":"1","type":"error","payload":` + internal + `}`)
+	}
+	e := post(t, f.url, "query panic", nil)
+	e.expect("next", "", `{"errors":`+internal+`}`)
+	e.expect("complete", "", "")
+}
+
 func TestSocketRunsABoundedNumberOfOperations(t *testing.T) {
 	t.Parallel()
 	c := connect(t, serve(t, realtime.Options{MaxOperations: 1}).url, "")

@@ -146,7 +146,10 @@ func (st *stream) start(ctx context.Context, r *http.Request, who auth.Principal
 	default:
 		ctx, cancel := context.WithCancel(ctx)
 		var wg sync.WaitGroup
-		wg.Go(func() { st.result(st.hub.engine.Execute(ctx, who, req)) })
+		wg.Go(func() {
+			defer st.hub.survive(st.End)
+			st.result(st.hub.engine.Execute(ctx, who, req))
+		})
 		return func() { cancel(); wg.Wait(); ended() }
 	}
 	return ended
