@@ -86,13 +86,15 @@ func nothing(context.Context, bus.Message) ([]byte, bus.Header, error) { return 
 func TestAnswersAndCallersThatLeaveDoNotOpenTheBreaker(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
+	begun, left := make(chan struct{}), make(chan struct{})
 	defer serve(t, b,
 		endpoint("no", func(context.Context, bus.Message) ([]byte, bus.Header, error) {
 			return nil, nil, fault.New(fault.NotFound, "no such record")
 		}),
-		endpoint("slow", func(ctx context.Context, _ bus.Message) ([]byte, bus.Header, error) {
-			<-ctx.Done()
-			return nil, nil, ctx.Err()
+		endpoint("slow", func(context.Context, bus.Message) ([]byte, bus.Header, error) {
+			begun <- struct{}{}
+			<-left
+			return nil, nil, nil
 		}))()
 	for range 30 {
 		if err := call(t, b, "tidings.cmd.User.no"); !fault.Is(err, fault.NotFound) {
@@ -101,12 +103,14 @@ func TestAnswersAndCallersThatLeaveDoNotOpenTheBreaker(t *testing.T) {
 	}
 	for range 30 {
 		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Millisecond, cancel)
-		ctx, stop := context.WithTimeout(ctx, 50*time.Millisecond) // so that the worker is free again soon
+		go func() {
+			<-begun
+			cancel()
+		}()
 		if _, err := b.Call(ctx, "tidings.cmd.User.slow", nil, nil); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		stop()
+		left <- struct{}{}
 	}
 	if err := call(t, b, "tidings.cmd.User.no"); !fault.Is(err, fault.NotFound) {
 		t.Fatal(err)
