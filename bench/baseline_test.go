@@ -1,7 +1,6 @@
 package bench_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"testing"
@@ -22,49 +21,97 @@ type baseline struct {
 	records *gqlgen.Resolver
 }
 
-// newBaseline returns a baseline with the records of the service.
-func newBaseline(t testing.TB, s *service) *baseline {
-	t.Helper()
-	records := &gqlgen.Resolver{
-		Users:   map[string]*gqlgen.User{},
-		Posts:   map[string][]*gqlgen.Post{},
-		Changes: make(chan *gqlgen.UserChange, 1),
-	}
-	page, err := s.View.List(t.Context(), view.Query{Type: "User", First: users})
-	if err != nil {
-		t.Fatal(err)
-	}
-	relation := s.Model.Resource("User").Field("posts").Relation
-	for _, raw := range page.Records {
-		user := decoded[gqlgen.User](t, raw)
-		lists, err := s.View.Related(t.Context(), view.Related{Relation: relation, Parents: []string{user.ID}, Limit: posts})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, raw := range lists[0] {
-			records.Posts[user.ID] = append(records.Posts[user.ID], decoded[gqlgen.Post](t, raw))
-		}
-		records.List = append(records.List, user)
-		records.Users[user.ID] = user
-	}
-	b := &baseline{exec: executor.New(gqlgen.NewExecutableSchema(gqlgen.Config{Resolvers: records})), records: records}
+func newBaseline(r *gqlgen.Resolver) *baseline {
+	r.Changes = make(chan *gqlgen.UserChange, 1)
+	b := &baseline{exec: executor.New(gqlgen.NewExecutableSchema(gqlgen.Config{Resolvers: r})), records: r}
 	b.exec.SetQueryCache(lru.New[*ast.QueryDocument](1000))
 	return b
 }
 
-func decoded[T any](t testing.TB, raw []byte) *T {
+// inMemory is the baseline for the ratios: the service's records are decoded
+// beforehand, and found in a map.
+func inMemory(t testing.TB, s *service) *baseline {
 	t.Helper()
-	value := new(T)
-	if err := json.Unmarshal(raw, value); err != nil {
+	list, err := source{s, posts}.list(t.Context(), users)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return value
+	byID := map[string]*gqlgen.User{}
+	for _, user := range list {
+		byID[user.ID] = user
+	}
+	return newBaseline(&gqlgen.Resolver{
+		Get:  func(_ context.Context, id string) (*gqlgen.User, error) { return byID[id], nil },
+		List: func(_ context.Context, first int) ([]*gqlgen.User, error) { return list[:min(first, len(list))], nil },
+	})
+}
+
+// onView is gqlgen with the same view to read as Tidings has.
+func onView(s *service) *baseline {
+	from := source{s, 5}
+	return newBaseline(&gqlgen.Resolver{Get: from.get, List: from.list})
+}
+
+// source reads users from the service's view, and so many posts of each, in one
+// read for all: what a well made data loader comes to.
+type source struct {
+	*service
+	posts int
+}
+
+func (s source) get(ctx context.Context, id string) (*gqlgen.User, error) {
+	raw, err := s.View.Get(ctx, "User", []string{id})
+	if err != nil || raw[0] == nil {
+		return nil, err
+	}
+	return decoded[gqlgen.User](raw[0])
+}
+
+func (s source) list(ctx context.Context, first int) ([]*gqlgen.User, error) {
+	page, err := s.View.List(ctx, view.Query{Type: "User", First: first})
+	if err != nil {
+		return nil, err
+	}
+	list, err := all[gqlgen.User](page.Records)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(list))
+	for i, user := range list {
+		ids[i] = user.ID
+	}
+	written, err := s.View.Related(ctx, view.Related{Relation: s.Model.Resource("User").Field("posts").Relation, Parents: ids, Limit: s.posts})
+	if err != nil {
+		return nil, err
+	}
+	for i, user := range list {
+		if user.Posts, err = all[gqlgen.Post](written[i]); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func all[T any](records [][]byte) ([]*T, error) {
+	list := make([]*T, len(records))
+	for i, raw := range records {
+		var err error
+		if list[i], err = decoded[T](raw); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func decoded[T any](raw []byte) (*T, error) {
+	value := new(T)
+	return value, json.Unmarshal(raw, value)
 }
 
 // execute does what gqlgen's POST transport does between the reading of the
 // request and the writing of the answer.
-func (b *baseline) execute(ctx context.Context, query string, variables map[string]any) ([]byte, error) {
-	responses, ctx, err := b.dispatch(ctx, query, variables)
+func (base *baseline) execute(ctx context.Context, query string, variables map[string]any) ([]byte, error) {
+	responses, ctx, err := base.dispatch(ctx, query, variables)
 	if err != nil {
 		return nil, err
 	}
@@ -72,22 +119,12 @@ func (b *baseline) execute(ctx context.Context, query string, variables map[stri
 }
 
 // dispatch starts an operation.
-func (b *baseline) dispatch(ctx context.Context, query string, variables map[string]any) (graphql.ResponseHandler, context.Context, error) {
+func (base *baseline) dispatch(ctx context.Context, query string, variables map[string]any) (graphql.ResponseHandler, context.Context, error) {
 	ctx = graphql.StartOperationTrace(ctx)
-	op, errs := b.exec.CreateOperationContext(ctx, &graphql.RawParams{Query: query, Variables: variables})
+	op, errs := base.exec.CreateOperationContext(ctx, &graphql.RawParams{Query: query, Variables: variables})
 	if errs != nil {
 		return nil, nil, errs
 	}
-	responses, ctx := b.exec.DispatchOperation(ctx, op)
+	responses, ctx := base.exec.DispatchOperation(ctx, op)
 	return responses, ctx, nil
-}
-
-// compact returns the JSON without white space.
-func compact(t testing.TB, raw []byte) string {
-	t.Helper()
-	var out bytes.Buffer
-	if err := json.Compact(&out, raw); err != nil {
-		t.Fatalf("%v: %s", err, raw)
-	}
-	return out.String()
 }

@@ -28,6 +28,7 @@ func BenchmarkAppend(b *testing.B) {
 				next := appender(log, batch)
 				next(b) // now every subject has its first entry
 				b.ReportAllocs()
+				defer cpu(b)()
 				for b.Loop() {
 					next(b)
 				}
@@ -78,6 +79,7 @@ func BenchmarkCall(b *testing.B) {
 		}
 	}
 	b.ReportAllocs()
+	defer cpu(b)()
 	for b.Loop() {
 		if _, err := caller.Call(ctx, subject, nil, []byte(record)); err != nil {
 			b.Fatal(err)
@@ -91,12 +93,14 @@ func BenchmarkCommand(b *testing.B) {
 	s := newService(b)
 	b.Run("update", func(b *testing.B) {
 		b.ReportAllocs()
+		defer cpu(b)()
 		for n := 0; b.Loop(); n++ {
 			s.submit(b, "User", resource.Update, fmt.Sprintf(`{"id":"user-0007","name":"Name %d"}`, n))
 		}
 	})
 	b.Run("create,unique", func(b *testing.B) {
 		b.ReportAllocs()
+		defer cpu(b)()
 		run := time.Now().UnixNano()
 		for n := 0; b.Loop(); n++ {
 			s.submit(b, "User", resource.Create, fmt.Sprintf(`{"id":"new-%d-%d","name":"New","email":"new%d-%d@example.org"}`, run, n, run, n))

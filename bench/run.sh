@@ -4,18 +4,27 @@
 # COUNT and TIME change how often and how long each is run.
 set -euo pipefail
 cd "$(dirname "$0")"
-out=$(mktemp)
-trap 'rm -f "$out"' EXIT
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+count=${COUNT:-5} time=${TIME:-300ms}
 
-measure() { # directory, names, packages, further flags
-  (cd "$1" && go test -run '^$' -bench "$2" -benchmem -count "${COUNT:-5}" -benchtime "${TIME:-300ms}" "${@:4}" "$3") |
-    tee -a "$out" | grep --line-buffered '^\(Benchmark\|---\|FAIL\|panic\)' >&2
+measure() { # names, further flags
+  "$dir/bench.test" -test.run '^$' -test.bench "$1" -test.benchmem -test.count "$count" -test.benchtime "$time" "${@:2}"
 }
 
-go test -count=1 . >&2 # both sides give the same answers
-measure . '^Benchmark(Query|Event)$' . -cpu 1
-measure . '^BenchmarkQuery$' . -cpu 2
-measure . '^Benchmark(Append|Call|Command|Delivery)$' .
-measure .. '^Benchmark(Get|Related20x5|List20)$' ./view
-measure .. '^BenchmarkScan$' ./soap
-go run ./table <"$out"
+room() { # room, names
+  (cd .. && go test -run '^$' -bench "$2" -benchmem -count "$count" -benchtime "$time" "./$1")
+}
+
+everything() {
+  measure '^Benchmark(Query|Event)$' -test.cpu 1
+  measure '^BenchmarkQuery$' -test.cpu 2
+  measure '^Benchmark(Append|Call|Command|Delivery)$' -test.cpu 2
+  room view '^Benchmark(Get|Related20x5|List20)$'
+  room soap '^BenchmarkScan$'
+}
+
+go test -c -o "$dir/bench.test" .
+"$dir/bench.test" # both sides must give the same answers
+everything | tee "$dir/out" >&2
+go run ./table <"$dir/out"
