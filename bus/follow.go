@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"tidings/fault"
 )
 
 const (
@@ -53,12 +55,13 @@ type follower struct {
 	at     time.Time // when the log stored the last that was; zero when none was
 	fn     func(Message) error
 	reader *reader
-	away   bool // the connection was lost since the log was recognized
-	doubts int  // checks in a row that saw another log
+	epoch  uint64 // reconnects of the connection when the log was recognized last
+	doubts int    // checks in a row that saw another log
 }
 
 func (f *follower) run(ctx context.Context) (err error) {
 	nc := f.bus.nc
+	f.epoch = nc.Stats().Reconnects
 	live, err := f.bus.subscribe(ctx)
 	if err != nil {
 		return err
@@ -88,7 +91,6 @@ func (f *follower) run(ctx context.Context) (err error) {
 			if nc.IsClosed() {
 				return unavailable(nats.ErrConnectionClosed)
 			}
-			f.away = true
 			err = f.check(ctx)
 		}
 	}
@@ -178,13 +180,17 @@ func (f *follower) live(ctx context.Context, raw *nats.Msg) error {
 			return f.tolerate(ctx, err)
 		}
 	}
-	return f.take(m)
+	return f.tolerate(ctx, f.take(m))
 }
 
-// take hands a message over unless it was had.
+// take hands a message over unless it was had, or came over a connection on
+// which the log was not recognized yet.
 func (f *follower) take(m Message) error {
 	if m.Seq <= f.pos {
 		return nil
+	}
+	if f.bus.nc.Stats().Reconnects != f.epoch {
+		return fault.New(fault.Unavailable, "the connection was lost meanwhile")
 	}
 	if err := f.fn(m); err != nil {
 		return fnError{err}
@@ -195,11 +201,11 @@ func (f *follower) take(m Message) error {
 
 // check compares the follower with the log's leader and catches up.
 func (f *follower) check(ctx context.Context) error {
-	if f.away {
+	if n := f.bus.nc.Stats().Reconnects; n != f.epoch {
 		if err := f.recognize(ctx); err != nil {
 			return f.tolerate(ctx, err)
 		}
-		f.away = false
+		f.epoch = n
 	}
 	s, err := f.bus.state(ctx)
 	switch {
