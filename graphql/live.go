@@ -37,6 +37,14 @@ type Pacer interface {
 	Ready(ctx context.Context) error
 }
 
+// Starter is what a Sink may implement to learn where a subscription without a
+// cursor begins: it gets everything after the cursor that Start takes, so that
+// a client which is cut off before the first result can resume too. Start is
+// called once, before every Next.
+type Starter interface {
+	Start(cursor string)
+}
+
 // Subscribe begins a subscription whose results go to s, until stop is called,
 // s takes no more, or s.End says that it is over. The caller must call stop,
 // which waits for nothing: a Next that is under way may still arrive. When the

@@ -18,6 +18,7 @@ type shard struct {
 	engine *Engine
 	ctx    context.Context // ends the goroutine, and an Offer that waits
 	queue  chan resource.Event
+	log    string // that cursors are positions of
 
 	mu     sync.Mutex
 	pos    uint64 // every event up to here was delivered to those who were members then
@@ -73,7 +74,7 @@ var _ resource.Watcher = (*shard)(nil)
 
 func newShard(e *Engine, ctx context.Context) *shard {
 	return &shard{
-		engine: e, ctx: ctx,
+		engine: e, ctx: ctx, log: e.logID(),
 		queue:  make(chan resource.Event, queueLength),
 		groups: map[string]*group{},
 		topics: map[topic]map[*group]struct{}{},
@@ -196,6 +197,12 @@ func (s *shard) add(key string, m *member, create func() *group) bool {
 		}
 		s.topics[g.topic][g] = struct{}{}
 		s.engine.live.groups.Add(1)
+	}
+	if !m.behind {
+		m.after = max(m.after, s.pos)
+		if st, ok := m.sink.(Starter); ok {
+			st.Start(resource.Position{Log: s.log, Seq: m.after}.String())
+		}
 	}
 	m.shard, m.group, m.index = s, g, len(g.members)
 	g.members = append(g.members, m)

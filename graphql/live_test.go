@@ -324,6 +324,33 @@ func TestSlowReplayDelaysNobody(t *testing.T) {
 	}
 }
 
+// started is a sink that remembers where it began.
+type started struct {
+	*inbox
+	cursor string
+}
+
+func (s *started) Start(cursor string) { s.cursor = cursor }
+
+func TestWhoSawNothingYetCanResumeToo(t *testing.T) {
+	t.Parallel()
+	s := newLive(t, resource.FeedOptions{}, nil)
+	s.post(t, "before")
+	first := &started{inbox: newInbox()}
+	stop, failed := s.engine.Subscribe(t.Context(), nobody, graphql.Request{Query: postChanged}, "", first)
+	if failed != nil {
+		t.Fatalf("refused: %s", failed.Body)
+	}
+	stop()
+	want := s.post(t, "after").Seq
+	b := newInbox()
+	s.subscribe(t, nobody, postChanged, first.cursor, b)
+	b.awaitCount(t, 1)
+	if got := b.seqs(t); len(got) != 1 || got[0] != want {
+		t.Errorf("got %v, want %d", got, want)
+	}
+}
+
 func TestSinkThatTakesNoMoreIsLetGo(t *testing.T) {
 	t.Parallel()
 	s := newLive(t, resource.FeedOptions{}, nil)

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -196,6 +197,30 @@ func TestASubscriptionGoesOnOverTheOtherTransportOnAnotherPod(t *testing.T) {
 		if ch, ok := stream.next(); !ok || ch.Data.PostChanged.Post.Title != fmt.Sprint(i) {
 			t.Fatalf("event %d: got %+v", i, ch)
 		}
+	}
+}
+
+// EventSource comes back with the last id it was told, even when it was told
+// nothing else.
+func TestAStreamThatCarriedNothingYetResumesToo(t *testing.T) {
+	t.Parallel()
+	p := pods(t, 1)[0]
+	e := get(t, p.url, nil, "query", postChanged)
+	var cursor string
+	for cursor == "" {
+		block, err := e.block()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cursor, _ = strings.CutPrefix(block, "id: ")
+		if cursor == block {
+			cursor = ""
+		}
+	}
+	e.resp.Body.Close()
+	p.write(t, "missed")
+	if ch, ok := p.stream(t, cursor).next(); !ok || ch.Data.PostChanged.Post.Title != "missed" {
+		t.Errorf("got %+v", ch)
 	}
 }
 

@@ -23,7 +23,10 @@ type operation struct {
 	stop func() // ends the subscription; nil when there is none (yet)
 }
 
-var _ graphql.Sink = (*operation)(nil)
+var _ interface {
+	graphql.Sink
+	graphql.Pacer
+} = (*operation)(nil)
 
 // subscribe starts an operation: planning happens here, on the reader's
 // goroutine, so that a client waits for its own documents; results come from

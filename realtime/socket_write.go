@@ -1,0 +1,147 @@
+package realtime
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// send queues an item; false when the socket is closing.
+func (s *socket) send(it item) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pushLocked(it)
+}
+
+// pushLocked queues an item. When the queue is full the client reads too
+// slowly: behind what waits the socket is closed, with a code after which stock
+// clients connect again, to resume from the last cursor they have seen. What
+// waits is not dropped: a client that is merely slow gets on with each attempt.
+func (s *socket) pushLocked(it item) bool {
+	if s.out.shut {
+		return false
+	}
+	if !s.out.push(it, s.hub.opts.MaxQueue) {
+		s.hub.stats.overflowed.Add(1)
+		s.closeLocked(closeOverload, "the client reads too slowly; connect again and resume by cursor")
+		return false
+	}
+	if !s.writing {
+		s.writing = true
+		s.hub.wg.Go(s.write)
+	}
+	return true
+}
+
+func (s *socket) close(code int, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closeLocked(code, text)
+}
+
+// closeLocked queues a close frame behind what waits and accepts nothing more.
+func (s *socket) closeLocked(code int, text string) {
+	s.lastLocked(closeItem(code, text))
+}
+
+// echoClose answers the peer's close frame; nothing else is of use to it.
+func (s *socket) echoClose(code int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.out.items = nil
+	if code == websocket.CloseNoStatusReceived {
+		s.lastLocked(item{opcode: opClose})
+		return
+	}
+	s.lastLocked(closeItem(code, ""))
+}
+
+func (s *socket) lastLocked(it item) {
+	if s.out.shut {
+		return
+	}
+	s.out.items = append(s.out.items, it) // fits even when the queue is full
+	s.out.bytes += it.size() + overhead
+	s.out.close()
+	if !s.writing {
+		s.writing = true
+		s.hub.wg.Go(s.write)
+	}
+}
+
+// closeWait is how long the peer may take to answer a close frame.
+const closeWait = time.Second
+
+// write writes until nothing waits. It is the only writer of the connection
+// but for gorilla's answer to a broken frame.
+func (s *socket) write() {
+	buf := s.hub.bufs.get()
+	defer s.hub.bufs.put(buf)
+	for {
+		items, more := s.batch()
+		if !more {
+			return
+		}
+		if err := s.writeItems(buf, items); err != nil {
+			s.broken()
+			return
+		}
+		s.wrote(items)
+	}
+}
+
+// batch takes what waits; false ends the writer.
+func (s *socket) batch() ([]item, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	items := s.out.take()
+	if len(items) > 0 {
+		return items, true
+	}
+	s.writing = false
+	if s.out.shut && s.ops == nil {
+		s.ws.Close() // the reader has gone and left this to the writer
+	}
+	return nil, false
+}
+
+func (s *socket) wrote(items []item) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.out.wrote(items, s.hub.opts.MaxQueue)
+	if items[len(items)-1].opcode == opClose {
+		_ = s.ws.SetReadDeadline(time.Now().Add(closeWait)) // a dead connection shows at the next read
+	}
+}
+
+// broken ends a connection that cannot be written to; the reader notices.
+func (s *socket) broken() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.out.end()
+	s.writing = false
+	s.ws.Close()
+}
+
+// writeItems writes the items as frames, many in one write.
+func (s *socket) writeItems(buf *[]byte, items []item) error {
+	b := (*buf)[:0]
+	defer func() { *buf = b }()
+	for i, it := range items {
+		b = appendFrame(b, it)
+		if len(b) < maxWrite && i < len(items)-1 {
+			continue
+		}
+		for part := range slices.Chunk(b, maxWrite) {
+			if err := s.ws.SetWriteDeadline(time.Now().Add(s.hub.opts.WriteTimeout)); err != nil {
+				return err
+			}
+			if _, err := s.ws.NetConn().Write(part); err != nil {
+				return err
+			}
+		}
+		b = b[:0]
+	}
+	return nil
+}
