@@ -114,6 +114,13 @@ func (e *scripted) emit(filler string) {
 	}
 }
 
+// forget empties the log; the numbers begin again.
+func (e *scripted) forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.log = e.log[:0]
+}
+
 func (e *scripted) subscribers() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
