@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -60,6 +61,26 @@ func TestDrainingHubRefuses(t *testing.T) {
 	if err := f.hub.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	refuses(t, f)
+}
+
+func TestHubThatIsNotReadyRefuses(t *testing.T) {
+	t.Parallel()
+	var ready atomic.Bool
+	f := serve(t, realtime.Options{Ready: func() error {
+		if ready.Load() {
+			return nil
+		}
+		return errors.New("catching up")
+	}})
+	refuses(t, f)
+	ready.Store(true)
+	connect(t, f.url, "")
+}
+
+// refuses checks that every client is told to come back, in its own words.
+func refuses(t *testing.T, f fixture) {
+	t.Helper()
 	_, resp, err := websocket.DefaultDialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(f.url, "http"), nil)
 	if err == nil || resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
 		t.Errorf("socket: got %v %v, want 503 with Retry-After", resp, err)

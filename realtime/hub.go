@@ -57,6 +57,10 @@ type Options struct {
 	MaxOperations int
 	// MaxConnections bounds the sockets and streams of the hub. Zero means no bound.
 	MaxConnections int
+	// Ready says whether the process can serve yet; nil means yes. While it
+	// returns an error (the view has not caught up with the log, say),
+	// connections are refused as while the hub drains, so that clients try again.
+	Ready func() error
 	// DrainWindow is the time over which Drain spreads the closing. Zero means 30 s.
 	DrainWindow time.Duration
 	// Retry is the reconnection time that event streams are told. Zero means 1 s.
@@ -145,7 +149,7 @@ type Stats struct {
 	Streams    int    // open event streams
 	Operations int    // running on them
 	Opened     uint64 // connections accepted in all
-	Refused    uint64 // connections refused for MaxConnections or while draining
+	Refused    uint64 // connections refused: not ready, draining, or MaxConnections
 	Delivered  uint64 // results queued for clients
 	Overflowed uint64 // connections ended because their queue was full
 }
@@ -166,6 +170,7 @@ func (h *Hub) Stats() Stats {
 
 var (
 	errDraining = errors.New("the server is restarting; connect again")
+	errStarting = errors.New("the server is starting; try again")
 	errFull     = errors.New("the server has as many connections as it may; try again later")
 )
 
@@ -201,6 +206,10 @@ func (h *Hub) fullLocked() error {
 	if h.draining {
 		h.stats.refused.Add(1)
 		return errDraining
+	}
+	if h.opts.Ready != nil && h.opts.Ready() != nil {
+		h.stats.refused.Add(1)
+		return errStarting
 	}
 	if h.opts.MaxConnections > 0 && len(h.conns) >= h.opts.MaxConnections {
 		h.stats.refused.Add(1)
