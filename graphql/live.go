@@ -74,6 +74,9 @@ func (e *Engine) Subscribe(ctx context.Context, who auth.Principal, r Request, a
 	if err := e.live.start(e); err != nil {
 		return nil, e.refusal(err)
 	}
+	if err := op.allows(who); err != nil {
+		return nil, e.failure(gqlerror.List{err})
+	}
 	if op.root.function != nil {
 		return e.call(ctx, who, op, s)
 	}

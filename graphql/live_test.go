@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"tidings/auth"
@@ -412,6 +413,29 @@ func TestFunctionSubscription(t *testing.T) {
 	blocks.awaitCount(t, 1)
 	stop()
 	<-stopped
+}
+
+func TestFunctionIsForThoseWhomItsRuleAllows(t *testing.T) {
+	t.Parallel()
+	dir := socialDir(t)
+	dir["secret.graphql"] = &fstest.MapFile{Data: []byte(`extend type Subscription { secret: Int @auth(requires: [ADMIN]) }`)}
+	list := allFunctions()
+	list["Subscription.secret"] = list["Subscription.count"]
+	s := &service{Service: resourcetest.New(t, dir)}
+	var err error
+	if s.engine, err = graphql.New(s.Model, s.Client, s.Feed, graphql.Options{Functions: list}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.engine.Close)
+	r := graphql.Request{Query: `subscription { secret }`}
+	for _, who := range []auth.Principal{nobody, ada} {
+		if _, failed := s.engine.Subscribe(t.Context(), who, r, "", newInbox()); failed == nil || failed.Code != fault.Forbidden {
+			t.Errorf("%+v: got %+v", who, failed)
+		}
+	}
+	b := newInbox()
+	s.subscribe(t, admin, r.Query, "", b)
+	b.awaitEnd(t, "")
 }
 
 func TestCloseEndsSubscriptions(t *testing.T) {
