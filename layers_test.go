@@ -47,7 +47,6 @@ var doors = map[string][]string{
 	"github.com/hashicorp/golang-lru/v2": {"graphql"},
 	"github.com/nats-io/nats.go":         {"bus"},
 	"github.com/nats-io/nats-server/v2":  {"bus"},
-	"github.com/synadia-io/orbit.go":     {"bus"},
 	"github.com/sony/gobreaker/v2":       {"bus"},
 	"github.com/golang-jwt/jwt/v5":       {"auth"},
 	"golang.org/x/crypto":                {"auth"},

@@ -99,7 +99,12 @@ func (f *Feed) Run(ctx context.Context) error {
 			}
 		})
 	})
-	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+	err = g.Wait()
+	if errors.Is(err, bus.ErrLogReplaced) {
+		// The view shows what the log does not hold.
+		return errors.Join(fmt.Errorf("feed: %w; the view is built anew at the next start", err), f.view.Condemn())
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("feed: %w", err)
 	}
 	return nil

@@ -27,6 +27,29 @@ func TestOpenContinuesFromItsPosition(t *testing.T) {
 	}
 }
 
+func TestACondemnedViewIsBuiltAnew(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	dir := t.TempDir()
+	v := open(t, f.model, dir)
+	put(t, v, "Post", object{"id": "a"})
+	if err := v.Condemn(); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the sentence is served once
+		again := open(t, f.model, dir)
+		if n, err := again.Count(t.Context(), "Post", nil, ""); n != 0 || again.Position() != 0 || err != nil {
+			t.Fatal(n, again.Position(), err)
+		}
+		if err := again.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestOpenRebuildsWhatIsOfNoUse(t *testing.T) {
 	t.Parallel()
 	execute := func(query string) func(*testing.T, string) {

@@ -120,6 +120,10 @@ func (v *View) open(ctx context.Context, want identity) (err error) {
 	return nil
 }
 
+// Condemn makes the next Open build the view anew. It is for those who learn
+// that the log no longer holds what the view shows.
+func (v *View) Condemn() error { return v.files.condemn() }
+
 // Position returns the sequence that the view has reached: it shows every
 // change of the log up to it and none after it.
 func (v *View) Position() uint64 { return v.position.Load() }

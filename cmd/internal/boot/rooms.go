@@ -58,7 +58,7 @@ func (r *Rooms) open(ctx context.Context) (err error) {
 	if r.Bus, err = bus.Open(ctx, c.bus(r.log)); err != nil {
 		return fmt.Errorf("open the bus: %w", err)
 	}
-	if r.View, err = view.Open(ctx, r.Model, r.Bus.LogID(), view.Options{Dir: c.viewDir(), Logger: r.log}); err != nil {
+	if err := r.openView(ctx); err != nil {
 		return fmt.Errorf("open the view: %w", err)
 	}
 	r.Feed = resource.NewFeed(r.Bus, r.Model, r.View, resource.FeedOptions{Logger: r.log})
@@ -68,6 +68,24 @@ func (r *Rooms) open(ctx context.Context) (err error) {
 		Introspection: c.introspection,
 		Functions:     functions(r.Model),
 	})
+	return err
+}
+
+// openView opens the view. One that shows more than the log holds (the log was
+// restored from a backup, or a power cut took its end) is built anew.
+func (r *Rooms) openView(ctx context.Context) error {
+	_, last, err := r.Bus.State(ctx)
+	if err != nil {
+		return err
+	}
+	o := view.Options{Dir: r.config.viewDir(), Logger: r.log}
+	if r.View, err = view.Open(ctx, r.Model, r.Bus.LogID(), o); err != nil || r.View.Position() <= last {
+		return err
+	}
+	if err := errors.Join(r.View.Condemn(), r.View.Close()); err != nil {
+		return err
+	}
+	r.View, err = view.Open(ctx, r.Model, r.Bus.LogID(), o)
 	return err
 }
 
