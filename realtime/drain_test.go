@@ -55,6 +55,33 @@ func TestDrainFlushesThenSendsClientsAway(t *testing.T) {
 	}
 }
 
+// A stock client sends what was not answered again on its next connection: a
+// mutation would happen twice.
+func TestDrainWaitsForAnswers(t *testing.T) {
+	t.Parallel()
+	f := serve(t, realtime.Options{DrainWindow: time.Millisecond})
+	c := connect(t, f.url, "")
+	c.subscribe("1", "mutation slow")
+	e := post(t, f.url, "mutation slow", nil)
+	<-f.engine.blocked
+	<-f.engine.blocked
+	drained := make(chan error, 1)
+	go func() { drained <- f.hub.Drain(t.Context()) }()
+	eventually(t, "it drains", func() bool {
+		_, resp, _ := websocket.DefaultDialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(f.url, "http"), nil)
+		return resp != nil && resp.StatusCode == 503
+	})
+	close(f.engine.release)
+	c.expect(`{"id":"1","type":"next","payload":{"data":{"slow":true}}}`)
+	c.expect(`{"id":"1","type":"complete"}`)
+	c.expectClose(1012)
+	e.expect("next", "", `{"data":{"slow":true}}`)
+	e.expect("complete", "", "")
+	if err := <-drained; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestDrainingHubRefuses(t *testing.T) {
 	t.Parallel()
 	f := serve(t, realtime.Options{})

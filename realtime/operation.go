@@ -52,7 +52,9 @@ func (s *socket) subscribe(m message) {
 		op.started(stop)
 		return
 	}
+	s.executing(1)
 	s.hub.wg.Go(func() {
+		defer s.executing(-1)
 		defer s.hub.survive(op.fail)
 		op.result(s.hub.engine.Execute(ctx, who, r))
 	})
@@ -76,6 +78,9 @@ func (s *socket) register(id string) (op *operation, who auth.Principal, resume 
 	if !s.acked {
 		s.closeLocked(closeUnauthorized, "unauthorized: subscribe before connection_ack")
 		return
+	}
+	if s.draining {
+		return // the client asks again where it connects next
 	}
 	if s.ops[id] != nil {
 		s.closeLocked(closeDuplicate, "subscriber for "+id+" already exists")

@@ -27,10 +27,11 @@ type scripted struct {
 	sinks   map[graphql.Sink]bool
 	blocked chan struct{} // receives when a "query block" has begun
 	stopped chan struct{} // receives when a subscription was stopped
+	release chan struct{} // lets a "mutation slow" end
 }
 
 func newScripted() *scripted {
-	return &scripted{sinks: map[graphql.Sink]bool{}, blocked: make(chan struct{}, 1000), stopped: make(chan struct{}, 1000)}
+	return &scripted{sinks: map[graphql.Sink]bool{}, blocked: make(chan struct{}, 1000), stopped: make(chan struct{}, 1000), release: make(chan struct{})}
 }
 
 func (e *scripted) Kind(r graphql.Request) (string, error) {
@@ -54,6 +55,10 @@ func (e *scripted) Execute(ctx context.Context, who auth.Principal, r graphql.Re
 		e.blocked <- struct{}{}
 		<-ctx.Done()
 		return failed(fault.Unavailable, "cancelled")
+	case "mutation slow":
+		e.blocked <- struct{}{}
+		<-e.release
+		return graphql.Response{Body: []byte(`{"data":{"slow":true}}`)}
 	case "query panic":
 		panic("no")
 	case "query variables":

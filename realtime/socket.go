@@ -87,16 +87,18 @@ type socket struct {
 	hub *Hub
 	ws  *websocket.Conn
 
-	mu      sync.Mutex
-	out     queue
-	writing bool
-	started bool // connection_init has come
-	acked   bool // and was accepted
-	who     auth.Principal
-	resume  map[string]string
-	ops     map[string]*operation
-	limit   *time.Timer // the time for connection_init, then the token's
-	pinger  *time.Timer
+	mu       sync.Mutex
+	out      queue
+	writing  bool
+	started  bool // connection_init has come
+	acked    bool // and was accepted
+	who      auth.Principal
+	resume   map[string]string
+	ops      map[string]*operation
+	running  int         // queries and mutations among them, answered or not
+	draining bool        // it is closed when they are answered
+	limit    *time.Timer // the time for connection_init, then the token's
+	pinger   *time.Timer
 }
 
 func newSocket(h *Hub, ws *websocket.Conn, who auth.Principal) *socket {
@@ -287,8 +289,27 @@ func bearer(token string) string {
 	return "Bearer " + token
 }
 
+// drain closes the socket when what it executes has been answered: a stock
+// client would send an unanswered mutation again on its next connection.
 func (s *socket) drain() {
-	s.close(closeRestart, "the server is restarting; connect again and resume by cursor")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.draining = true
+	s.restartLocked()
+}
+
+// executing counts the queries and mutations that run.
+func (s *socket) executing(change int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running += change
+	s.restartLocked()
+}
+
+func (s *socket) restartLocked() {
+	if s.draining && s.running == 0 {
+		s.closeLocked(closeRestart, "the server is restarting; connect again and resume by cursor")
+	}
 }
 
 func (s *socket) abort() { s.ws.Close() }

@@ -28,6 +28,8 @@ type stream struct {
 	last  bool // the operation has ended: what waits is all
 	again bool // the stream ends before the operation: the client shall come back
 	left  bool // the handler has returned
+	// single: the operation is a query or a mutation.
+	single bool
 }
 
 var _ interface {
@@ -62,6 +64,9 @@ func (st *stream) start(ctx context.Context, r *http.Request, who auth.Principal
 	case err == nil && kind == "mutation" && r.Method == http.MethodGet:
 		st.End(errorList(fault.New(fault.BadRequest, "a GET does not mutate; use POST")))
 	default:
+		if !st.executes() {
+			return ended
+		}
 		ctx, cancel := context.WithCancel(ctx)
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -71,6 +76,15 @@ func (st *stream) start(ctx context.Context, r *http.Request, who auth.Principal
 		return func() { cancel(); wg.Wait(); ended() }
 	}
 	return ended
+}
+
+// executes notes that the operation ends by its answer; false when the stream
+// ends before it has begun.
+func (st *stream) executes() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.single = true
+	return !st.out.shut
 }
 
 // serve writes what comes until the stream ends.
@@ -252,10 +266,13 @@ func (st *stream) comeBackLocked() {
 	st.notify()
 }
 
+// drain ends a subscription's stream; a query or mutation ends by its answer.
 func (st *stream) drain() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.comeBackLocked()
+	if !st.single {
+		st.comeBackLocked()
+	}
 }
 
 func (st *stream) abort() {
