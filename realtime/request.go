@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"tidings/fault"
@@ -51,11 +52,9 @@ var tokenParameters = []string{"token", "authToken", "access_token", "authorizat
 
 // decodeGet reads the query string of a GET, as EventSource sends it.
 func decodeGet(q url.Values) (operationPayload, error) {
-	for _, name := range tokenParameters {
-		if q.Has(name) {
-			return operationPayload{}, &httpError{http.StatusBadRequest, fault.BadRequest,
-				"a token in the URL would end up in logs; send it as Authorization header, with a client that uses fetch instead of EventSource"}
-		}
+	if slices.ContainsFunc(tokenParameters, q.Has) {
+		return operationPayload{}, &httpError{http.StatusBadRequest, fault.BadRequest,
+			"a token in the URL would end up in logs; send it as Authorization header, with a client that uses fetch instead of EventSource"}
 	}
 	p := operationPayload{OperationName: q.Get("operationName")}
 	if q.Has("query") {
