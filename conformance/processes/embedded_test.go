@@ -28,7 +28,7 @@ func TestNothingIsLostWhileTheSingleProcessIsKilled(t *testing.T) {
 	}
 
 	public := "" // subscribers need not be anybody
-	subscribers := gather(t, 8, public, apis, userChanges, func() { say("first", "before the load") })
+	subscribers := gather(t, 8, public, apis, userChanges, func() { say("first", textBefore) })
 	begin := subscribers.all[0].after
 	race := newRace(t, apis, admin, 5)
 	for range 5 {
@@ -47,7 +47,7 @@ func TestNothingIsLostWhileTheSingleProcessIsKilled(t *testing.T) {
 	}
 	race.check(t, a, admin)
 	want := final(events)
-	want["first"] = "before the load"
+	want["first"] = textBefore
 	checkState(t, a, public, "users", "name", want)
 
 	// The view that was on disk, and one that is made anew from the log.

@@ -298,9 +298,8 @@ func startWorker(t testing.TB, name, data string, env []string) *process {
 	})
 }
 
-// startNATS runs a nats-server with JetStream on files, and returns it with
-// the variable that the other processes need.
-func startNATS(t testing.TB) (*process, []string) {
+// startNATS runs a nats-server with JetStream on files, and returns its URL, too.
+func startNATS(t testing.TB) (*process, string) {
 	t.Helper()
 	addr, monitor := freePort(t), freePort(t)
 	_, port, _ := net.SplitHostPort(addr)
@@ -309,7 +308,7 @@ func startNATS(t testing.TB) (*process, []string) {
 		name: "nats-server", ready: "http://" + monitor + "/healthz",
 		args: []string{"-a", "127.0.0.1", "-p", port, "-m", monitorPort, "-js", "-sd", t.TempDir()},
 	})
-	return p, []string{"TIDINGS_NATS_URL=nats://" + addr}
+	return p, "nats://" + addr
 }
 
 // token prints a token of the development key in data.

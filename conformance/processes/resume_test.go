@@ -28,7 +28,7 @@ func startLoad(t testing.TB, c *cluster) *load {
 	l := &load{cluster: c, reader: "", before: map[string]string{}}
 	tokens := c.authors(t, 10)
 	l.audience = gather(t, listeners, l.reader, c.apis, postChanges, func() {
-		l.before[l.say(t, tokens[0], "before the load")] = "before the load"
+		l.before[l.say(t, tokens[0], textBefore)] = textBefore
 	})
 	l.writers = write(t, tokens, c.apis)
 	l.writers.progress(t, 50)
@@ -54,6 +54,7 @@ func (l *load) finish(t testing.TB) {
 	l.say(t, token(t, l.data, "author0", "USER"), lastText)
 	events := l.audience.wait(t, 30*time.Second)
 	l.writers.ledger.check(t, events)
+	l.checkLog(t, events)
 	want := final(events)
 	for id, text := range l.before {
 		want[id] = text

@@ -51,8 +51,12 @@ func readEvent(r result) (event, error) {
 	return e, nil
 }
 
-// lastText ends the load: every subscriber reads up to it.
-const lastText = "the last of all"
+const (
+	// textBefore is what the subscribers begin after.
+	textBefore = "before all"
+	// lastText ends the load: every subscriber reads up to it.
+	lastText = "the last of all"
+)
 
 // subscriber listens until the event with lastText has come. Whenever its
 // connection ends it takes the next api and the other transport, and resumes

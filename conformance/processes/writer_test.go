@@ -118,7 +118,7 @@ const (
 	// keeps of each record, so that every cursor of the load can be resumed.
 	maxUpdates = 20
 	// maxWrites bounds what one writer does.
-	maxWrites = 2000
+	maxWrites = 20_000
 	// patience is how long a writer tries until its write is acknowledged.
 	patience = 30 * time.Second
 )
