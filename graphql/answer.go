@@ -68,7 +68,8 @@ func (r *run) list(ctx context.Context, f *root, args map[string]any) answer {
 		return refused(err)
 	}
 	b := &batch{object: f.target, page: &view.Page{}}
-	if f.target.listed {
+	positioned := q.After != "" || q.Before != "" || q.Last > 0 // which may be wrong
+	if f.target.listed || positioned {
 		page, err := r.engine.data.List(ctx, r.who, q)
 		if err != nil {
 			return refused(err)

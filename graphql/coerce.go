@@ -204,7 +204,7 @@ func (t inputTypes) object(given map[string]any, def *ast.Definition) (any, *inp
 	}
 	for name := range given {
 		if def.Fields.ForName(name) == nil {
-			return nil, wrong("Field %q is not defined by type %q.", brief(name), def.Name)
+			return nil, wrong("Field %q is not defined by type %q.", short(name), def.Name)
 		}
 	}
 	return object, oneOf(def, object)

@@ -100,7 +100,7 @@ func (d *document) operation(name string) (*ast.OperationDefinition, *gqlerror.E
 		if op := d.ast.Operations.ForName(name); op != nil {
 			return op, nil
 		}
-		return nil, refuse(nil, fault.BadRequest, "Unknown operation named %s.", brief(name))
+		return nil, refuse(nil, fault.BadRequest, "Unknown operation named %q.", short(name))
 	}
 	if len(d.ast.Operations) > 1 {
 		return nil, refuse(nil, fault.BadRequest, "Must provide operation name if query contains multiple operations.")

@@ -115,3 +115,6 @@ func PlainEscapes(text string) (string, bool) {
 	plain, err := plainEscapes(text)
 	return plain, err == nil
 }
+
+// SamePlan reports whether two operations share a plan.
+func SamePlan(a, b *Operation) bool { return a.plan == b.plan }

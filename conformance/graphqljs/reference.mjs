@@ -72,7 +72,11 @@ function connection(type, args) {
   if (args.first != null && args.last != null) fail('BAD_USER_INPUT', 'both');
   let list = tables[type].filter((r) => matches(r, args.filter));
   const total = list.length;
-  const order = [...(args.orderBy ?? []), { field: 'id', direction: 'ASC' }];
+  // A field counts once, nothing after the id does, and the id, which decides
+  // between equals, goes the way of the term before it.
+  let order = (args.orderBy ?? []).filter((o, i, all) => all.findIndex((p) => p.field === o.field) === i);
+  const id = order.findIndex((o) => o.field === 'id');
+  order = id >= 0 ? order.slice(0, id + 1) : [...order, { field: 'id', direction: order.at(-1)?.direction ?? 'ASC' }];
   list.sort((a, b) => order.reduce((d, o) => d || compare(a[o.field], b[o.field]) * (o.direction === 'DESC' ? -1 : 1), 0));
   const cursors = input.cursors[type];
   const at = (cursor) => {
