@@ -3,7 +3,9 @@ package graphql
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/parser"
@@ -31,27 +33,53 @@ type planKey struct {
 	conditions uint64
 }
 
+// documents are those that were used last. It is safe for concurrent use.
+type documents struct {
+	cache *lru.Cache[string, *document]
+	size  atomic.Int64 // of the texts, in bytes
+}
+
 const (
-	// maxCachedText keeps long documents out of the cache: a syntax tree takes
-	// some fifty times the memory of its text.
-	maxCachedText = 8 << 10
+	// maxCachedTexts bounds the texts that are kept, all together: a syntax tree
+	// takes some sixty times the memory of its text.
+	maxCachedTexts = 2 << 20
+	// maxCachedText keeps documents out that would displace too many others.
+	maxCachedText = 32 << 10
 	// maxPlans bounds the plans of one document; more than that are compiled
 	// each time.
 	maxPlans = 64
 )
 
+func newDocuments(entries int) (*documents, error) {
+	d := &documents{}
+	var err error
+	d.cache, err = lru.NewWithEvict(entries, func(text string, _ *document) { d.size.Add(-int64(len(text))) })
+	return d, err
+}
+
+func (d *documents) add(doc *document) {
+	if len(doc.text) > maxCachedText {
+		return
+	}
+	if known, _ := d.cache.ContainsOrAdd(doc.text, doc); known {
+		return
+	}
+	d.size.Add(int64(len(doc.text)))
+	for d.size.Load() > maxCachedTexts {
+		d.cache.RemoveOldest() // which tells how much smaller it is
+	}
+}
+
 // document returns the parsed and validated document of a text.
 func (e *Engine) document(text string) (*document, gqlerror.List) {
-	if doc, ok := e.documents.Get(text); ok {
+	if doc, ok := e.documents.cache.Get(text); ok {
 		return doc, nil
 	}
 	doc, errs := e.parse(text)
 	if errs != nil {
 		return nil, errs
 	}
-	if len(text) <= maxCachedText {
-		e.documents.Add(text, doc)
-	}
+	e.documents.add(doc)
 	return doc, nil
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/executor"
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
@@ -38,7 +37,8 @@ type Options struct {
 	// Extensions are gqlgen's, around operations and around responses. (There
 	// is nothing to put around fields: a plan does not resolve them one by one.)
 	Extensions []graphql.HandlerExtension
-	// Documents is how many valid documents are kept; zero means 1,000.
+	// Documents is how many valid documents are kept, as far as their texts have
+	// no more than 2 MiB together; zero means 1,000.
 	Documents int
 	// Logger; nil means silent.
 	Logger *slog.Logger
@@ -87,7 +87,7 @@ type Engine struct {
 	inputs    inputTypes
 	rules     *rules.Rules
 	functions map[string]*Function
-	documents *lru.Cache[string, *document]
+	documents *documents
 	frame     *executor.Executor
 	scratch   *sync.Pool
 	hints     bool // the validator may name parts of the schema
@@ -117,7 +117,7 @@ func New(m *schema.Model, data *resource.Client, feed *resource.Feed, o Options)
 		e.log = slog.New(slog.DiscardHandler)
 	}
 	var err error
-	if e.documents, err = lru.New[string, *document](cmp.Or(o.Documents, 1000)); err != nil {
+	if e.documents, err = newDocuments(cmp.Or(o.Documents, 1000)); err != nil {
 		return nil, fmt.Errorf("Options.Documents: %w", err)
 	}
 	if err := e.bind(); err != nil {

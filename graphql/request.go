@@ -138,6 +138,10 @@ func (e *Engine) execute(ctx context.Context, who auth.Principal, op *operation)
 	defer cancel()
 	r := e.newRun(who, op)
 	defer r.done()
+	if len(e.options.Extensions) == 0 { // the frame would be empty
+		r.execute(ctx)
+		return r.response(ctx, &graphql.Response{Data: r.data(), Errors: r.presented()})
+	}
 	handler, ctx := e.frame.DispatchOperation(context.WithValue(ctx, runKey{}, r), &graphql.OperationContext{
 		RawQuery:               op.document.text,
 		Variables:              op.vars,
@@ -148,7 +152,7 @@ func (e *Engine) execute(ctx context.Context, who auth.Principal, op *operation)
 		ResolverMiddleware:     noMiddleware,
 		RootResolverMiddleware: noRootMiddleware,
 	})
-	return r.response(handler(ctx), ctx)
+	return r.response(ctx, handler(ctx))
 }
 
 // runKey is where an execution's run travels through gqlgen's frame.
@@ -180,6 +184,6 @@ func (x executable) Exec(ctx context.Context) graphql.ResponseHandler {
 		}
 		ran = true
 		r.execute(ctx)
-		return &graphql.Response{Data: r.buf[len(dataPrefix):], Errors: r.presented()}
+		return &graphql.Response{Data: r.data(), Errors: r.presented()}
 	}
 }

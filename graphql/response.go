@@ -33,13 +33,13 @@ func (e *Engine) failure(errs gqlerror.List) *Response {
 
 // response writes the envelope around what the frame returned. It is nil when
 // the time was over before anything ran.
-func (r *run) response(from *graphql.Response, ctx context.Context) Response {
+func (r *run) response(ctx context.Context, from *graphql.Response) Response {
 	if from == nil {
 		err := executionError(fault.Of(context.Cause(ctx)), nil, nil)
 		return *r.engine.failure(gqlerror.List{err})
 	}
 	body := r.buf
-	if len(from.Data) == 0 || len(from.Data) != len(body)-len(dataPrefix) || &from.Data[0] != &body[len(dataPrefix)] {
+	if data := r.data(); len(data) == 0 || len(data) != len(from.Data) || &from.Data[0] != &data[0] {
 		// An extension answered in our place, or changed the answer.
 		if len(from.Data) == 0 {
 			from.Data = json.RawMessage("null")

@@ -148,6 +148,9 @@ func (r *run) rooted(f *root, a answer) bool {
 	return ok
 }
 
+// data is the value of the response's data, once it is written.
+func (r *run) data() []byte { return r.buf[len(dataPrefix):] }
+
 // presented returns the errors, with one more for those that were too many.
 func (r *run) presented() gqlerror.List {
 	if r.over > 0 {
