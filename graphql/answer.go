@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"strconv"
 
+	"github.com/vektah/gqlparser/v2/ast"
+
 	"tidings/fault"
 	"tidings/resource"
 	"tidings/schema"
@@ -30,6 +32,9 @@ func (r *run) answer(ctx context.Context, f *root) answer {
 		return refused(err)
 	}
 	args, bad := r.engine.inputs.arguments(f.args, r.vars)
+	if bad == nil && r.op.kind == ast.Query {
+		bad = tooLarge(args)
+	}
 	if bad != nil {
 		return refused(bad.fault())
 	}

@@ -34,8 +34,10 @@ type Options struct {
 	// Functions answer the root fields that the adopter wrote by hand, by their
 	// names: "Query.x", "Mutation.x", "Subscription.x".
 	Functions map[string]Function
-	// Extensions are gqlgen's, around operations and around responses. (There
-	// is nothing to put around fields: a plan does not resolve them one by one.)
+	// Extensions are gqlgen's, around queries and mutations and around their
+	// responses. (There is nothing to put around fields, because a plan does not
+	// resolve them one by one; and nothing around the results of subscriptions,
+	// because one is made for many callers.)
 	Extensions []graphql.HandlerExtension
 	// Documents is how many valid documents are kept, as far as their texts have
 	// no more than 2 MiB together; zero means 1,000.

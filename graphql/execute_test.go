@@ -29,6 +29,7 @@ func functions() map[string]graphql.Function {
 			"rows":[{"label":"r1"},{"label":null}],"odd":"NOTHING","must":[1,2.5]}`)),
 		"Query.favourites": value(json.RawMessage(`[{"id":"ada","name":"Ada","email":"ada@example.org"},null]`)),
 		"Query.guarded":    value(1),
+		"Query.fractions":  value(json.RawMessage("[" + strings.Repeat("0.5,", 1499) + "1]")),
 		"Query.explode":    {Resolve: func(context.Context, graphql.Call) (any, error) { panic("boom") }},
 		"Query.picky": {Resolve: func(_ context.Context, c graphql.Call) (any, error) {
 			return c.Args["n"], nil
@@ -70,6 +71,8 @@ func TestAQueryGivesWhatItNames(t *testing.T) {
 		{name: "too large a limit", query: `{user(id:"ada"){id posts(limit:101){id}}}`, data: `{"user":null}`, codes: []fault.Code{fault.BadUserInput}},
 		{name: "a connection", query: `{users(first:2){totalCount nodes{id} edges{node{name}} pageInfo{hasNextPage hasPreviousPage __typename} __typename}}`,
 			data: `{"users":{"totalCount":3,"nodes":[{"id":"ada"},{"id":"ben"}],"edges":[{"node":{"name":"ada!"}},{"node":{"name":"ben!"}}],"pageInfo":{"hasNextPage":true,"hasPreviousPage":false,"__typename":"PageInfo"},"__typename":"UserConnection"}}`},
+		{name: "too long a text", query: `query($t: ID!){user(id:$t){id}}`, vars: `{"t":"` + strings.Repeat("x", 70_000) + `"}`, data: `{"user":null}`, codes: []fault.Code{fault.BadUserInput}},
+		{name: "too long a list", query: `query($t: [ID!]){users(filter:{id:{in:$t}}){nodes{id}}}`, vars: `{"t":[` + strings.Repeat(`"x",`, 1000) + `"y"]}`, data: `{"users":null}`, codes: []fault.Code{fault.BadUserInput}},
 		{name: "only a count", query: `{users{totalCount}}`, data: `{"users":{"totalCount":3}}`},
 		{name: "an empty page", query: `{users(filter:{name:{eq:"none"}}){nodes{id} pageInfo{startCursor endCursor}}}`,
 			data: `{"users":{"nodes":[],"pageInfo":{"startCursor":null,"endCursor":null}}}`},

@@ -30,6 +30,7 @@ type Query {
   stats: Stats
   favourites(limit: Int! = 1): [User]
   explode: Int
+  fractions: [Int]
   guarded: Int @auth(requires: [ADMIN])
   picky(n: Int!, kinds: [PostKind!]): Int
 }

@@ -22,9 +22,7 @@ func newQuery(r *schema.Resource, args map[string]any) (q view.Query, err error)
 	q.After, _ = args["after"].(string)
 	q.Before, _ = args["before"].(string)
 	if filter, ok := args["filter"].(map[string]any); ok {
-		if q.Filter, err = newFilter(r, filter); err != nil {
-			return q, err
-		}
+		q.Filter = newFilter(r, filter)
 	}
 	terms, _ := args["orderBy"].([]any)
 	for _, term := range terms {
@@ -44,59 +42,45 @@ func pageSize(args map[string]any, name string) (int, error) {
 }
 
 // newFilter reads a filter object: everything in it must hold.
-func newFilter(r *schema.Resource, object map[string]any) (*view.Filter, error) {
+func newFilter(r *schema.Resource, object map[string]any) *view.Filter {
 	all := &view.Filter{}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		value := object[name]
 		if value == nil {
 			continue
 		}
-		var part *view.Filter
-		var err error
+		part := &view.Filter{}
 		switch name {
 		case "and":
-			part = &view.Filter{}
-			part.And, err = newFilters(r, value)
+			part.And = newFilters(r, value)
 		case "or":
-			part = &view.Filter{}
-			part.Or, err = newFilters(r, value)
+			part.Or = newFilters(r, value)
 		case "not":
-			part = &view.Filter{}
-			part.Not, err = newFilter(r, value.(map[string]any))
+			part.Not = newFilter(r, value.(map[string]any))
 		default:
-			part, err = newComparisons(r.Field(name), value.(map[string]any))
-		}
-		if err != nil {
-			return nil, err
+			part = newComparisons(r.Field(name), value.(map[string]any))
 		}
 		all.And = append(all.And, part)
 	}
-	return all, nil
+	return all
 }
 
-func newFilters(r *schema.Resource, value any) ([]*view.Filter, error) {
-	list := make([]*view.Filter, 0, 4) // an empty list is not nil: no or holds
+func newFilters(r *schema.Resource, value any) []*view.Filter {
+	list := []*view.Filter{} // not nil: an empty or holds for none
 	for _, item := range value.([]any) {
-		f, err := newFilter(r, item.(map[string]any))
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, f)
+		list = append(list, newFilter(r, item.(map[string]any)))
 	}
-	return list, nil
+	return list
 }
 
-func newComparisons(f *schema.Field, words map[string]any) (*view.Filter, error) {
+func newComparisons(f *schema.Field, words map[string]any) *view.Filter {
 	all := &view.Filter{}
 	for _, op := range slices.Sorted(maps.Keys(words)) {
 		value := words[op]
 		if value == nil && op != "eq" && op != "ne" {
 			continue
 		}
-		if list, ok := value.([]any); ok && len(list) > schema.MaxListItems {
-			return nil, fault.Input("filter."+f.Name+"."+op, "at most %d values can be compared with", schema.MaxListItems)
-		}
 		all.And = append(all.And, &view.Filter{Field: f, Op: op, Value: value})
 	}
-	return all, nil
+	return all
 }

@@ -73,6 +73,9 @@ func (e *Engine) prepare(r Request) (*operation, *Response) {
 func (e *Engine) subscribe(op *operation) *gqlerror.Error {
 	root := op.plan.roots[0]
 	args, bad := e.inputs.arguments(root.args, op.vars)
+	if bad == nil {
+		bad = tooLarge(args)
+	}
 	if bad != nil {
 		return executionError(fault.Input(bad.path(), "%s", bad.text), root.nodes, nil)
 	}
