@@ -118,3 +118,6 @@ func PlainEscapes(text string) (string, bool) {
 
 // SamePlan reports whether two operations share a plan.
 func SamePlan(a, b *Operation) bool { return a.plan == b.plan }
+
+// ParseJSON is parseJSON.
+func ParseJSON(raw []byte) (any, bool) { return parseJSON(raw) }

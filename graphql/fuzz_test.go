@@ -3,6 +3,7 @@ package graphql_test
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +126,24 @@ func FuzzEscapes(f *testing.F) {
 		grown := utf8.RuneCountInString(plain) - utf8.RuneCountInString(text)
 		if ok && (grown < 0 || grown > strings.Count(text, `\u{`)) { // \u{0} becomes \u0000
 			t.Errorf("%q became %q", text, plain)
+		}
+	})
+}
+
+// FuzzParseJSON compares the decoder of variables with encoding/json.
+func FuzzParseJSON(f *testing.F) {
+	f.Add([]byte(` { "a" : [ 1.50 , -2e3, true , null, "x\u00e9\ud83d\ude00\ud83d" ] , "" : {} , "a": [[ ]] } `))
+	f.Add([]byte(`"`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		got, ok := graphql.ParseJSON(raw)
+		if ok != json.Valid(raw) {
+			t.Fatalf("%q: %t", raw, ok)
+		}
+		dec := json.NewDecoder(bytes.NewReader(raw))
+		dec.UseNumber()
+		var want any
+		if ok && (dec.Decode(&want) != nil || !reflect.DeepEqual(got, want)) {
+			t.Errorf("%q: %#v, want %#v", raw, got, want)
 		}
 	})
 }

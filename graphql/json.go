@@ -110,44 +110,61 @@ func parseJSON(raw []byte) (any, bool) {
 	if !json.Valid(raw) {
 		return nil, false
 	}
-	return parseValid(raw[space(raw, 0):]), true
+	value, _ := parseValid(raw, space(raw, 0))
+	return value, true
 }
 
-func parseValid(raw []byte) any {
-	switch raw[0] {
-	case 'n':
-		return nil
-	case 't', 'f':
-		return raw[0] == 't'
-	case '"':
-		return unquote(raw[:skipString(raw, 0)])
+// parseValid decodes the value that begins at i, and returns where it ends.
+func parseValid(raw []byte, i int) (value any, end int) {
+	switch raw[i] {
 	case '[':
-		list := []any{}
-		elements(raw, func(item []byte) bool {
-			list = append(list, parseValid(item))
-			return true
-		})
-		return list
+		return parseList(raw, space(raw, i+1))
 	case '{':
-		object := map[string]any{}
-		members(raw, func(name string, value []byte) { object[name] = parseValid(value) })
-		return object
+		return parseObject(raw, space(raw, i+1))
 	}
-	return json.Number(raw[:skipValue(raw, 0)])
+	end = skipValue(raw, i)
+	switch raw[i] {
+	case 'n':
+		return nil, end
+	case 't', 'f':
+		return raw[i] == 't', end
+	case '"':
+		return unquote(raw[i:end]), end
+	}
+	return json.Number(raw[i:end]), end
 }
 
-// members walks over the members of a valid object.
-func members(raw []byte, yield func(name string, value []byte)) {
-	for i := space(raw, 1); raw[i] != '}'; {
-		end := skipString(raw, i)
-		name := unquote(raw[i:end])
-		start := space(raw, space(raw, end)+1)
-		end = skipValue(raw, start)
-		yield(name, raw[start:end])
-		if i = space(raw, end); raw[i] == ',' {
-			i = space(raw, i+1)
-		}
+func parseList(raw []byte, i int) (list []any, end int) {
+	list = []any{}
+	for raw[i] != ']' {
+		var item any
+		item, i = parseValid(raw, i)
+		list = append(list, item)
+		i = pastComma(raw, i)
 	}
+	return list, i + 1
+}
+
+func parseObject(raw []byte, i int) (object map[string]any, end int) {
+	object = map[string]any{}
+	for raw[i] != '}' {
+		colon := skipString(raw, i)
+		name := unquote(raw[i:colon])
+		var member any
+		member, i = parseValid(raw, space(raw, space(raw, colon)+1))
+		object[name] = member
+		i = pastComma(raw, i)
+	}
+	return object, i + 1
+}
+
+// pastComma returns the index of what follows an item: the next one, or the
+// closing bracket.
+func pastComma(raw []byte, i int) int {
+	if i = space(raw, i); raw[i] == ',' {
+		i = space(raw, i+1)
+	}
+	return i
 }
 
 // unquote decodes a JSON string; what is none becomes empty.
