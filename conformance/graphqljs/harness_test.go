@@ -41,6 +41,7 @@ type request struct {
 	Query         string          `json:"query"`
 	Variables     json.RawMessage `json:"variables,omitempty"`
 	OperationName string          `json:"operationName,omitempty"`
+	Event         map[string]any  `json:"event,omitempty"` // what a subscription delivers
 	Who           struct {
 		Sub   string   `json:"sub"`
 		Roles []string `json:"roles"`
@@ -65,6 +66,7 @@ type outcome struct {
 // rig is an engine over a running service with records that both sides have.
 type rig struct {
 	engine  *graphql.Engine
+	client  *resource.Client
 	model   *schema.Model
 	records map[string][]json.RawMessage
 	cursors map[string]map[string]string
@@ -79,7 +81,7 @@ func newRig(t *testing.T) *rig {
 		dir[filepath.Base(path)] = &fstest.MapFile{Data: read(t, path)}
 	}
 	s := resourcetest.New(t, dir)
-	r := &rig{model: s.Model, lab: read(t, "testdata/lab/values.json")}
+	r := &rig{model: s.Model, client: s.Client, lab: read(t, "testdata/lab/values.json")}
 	var err error
 	r.engine, err = graphql.New(s.Model, s.Client, s.Feed, graphql.Options{Functions: labFunctions(s.Model, r.lab)})
 	if err != nil {
@@ -223,19 +225,28 @@ func (r *rig) documents(t *testing.T, path string) []request {
 func (r *rig) run(t *testing.T, req request) (o outcome, body []byte) {
 	t.Helper()
 	resp := r.engine.Execute(t.Context(), callers[req.as], graphql.Request{Query: req.Query, Variables: req.Variables, OperationName: req.OperationName})
-	if err := json.Unmarshal(resp.Body, &o); err != nil {
-		t.Fatalf("%s: %v: %s", req.name, err, resp.Body)
-	}
-	var members map[string]json.RawMessage
-	_ = json.Unmarshal(resp.Body, &members)
-	_, o.Executed = members["data"]
+	o = decode(t, resp.Body)
 	if o.Executed == resp.Failed {
 		t.Errorf("%s: Failed is %t for %s", req.name, resp.Failed, resp.Body)
 	}
+	return o, resp.Body
+}
+
+// decode reads a response of ours.
+func decode(t *testing.T, body []byte) (o outcome) {
+	t.Helper()
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	if err := json.Unmarshal(body, &o); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	_, o.Executed = members["data"]
 	for i := range o.Errors {
 		o.Errors[i].Code = o.Errors[i].Extensions.Code
 	}
-	return o, resp.Body
+	return o
 }
 
 // reference is what graphql-js says.

@@ -172,8 +172,9 @@ function told(error) {
 }
 
 const results = [];
-for (const { query: source, variables, operationName, who } of input.requests) {
-  const result = await graphql({ schema, source, variableValues: variables, operationName, contextValue: who });
+for (const { query: source, variables, operationName, who, event } of input.requests) {
+  // The selection set of a subscription runs on an event as the root value.
+  const result = await graphql({ schema, source, variableValues: variables, operationName, contextValue: who, rootValue: event });
   results.push({ executed: 'data' in result, data: result.data ?? null, errors: (result.errors ?? []).map(told) });
 }
 
