@@ -30,6 +30,12 @@ func (c call) resume(cursor string) call {
 	return c
 }
 
+// cursor is where the call resumes; empty: from now.
+func (c call) cursor() string {
+	cursor, _ := c.Extensions["cursor"].(string)
+	return cursor
+}
+
 // result is a GraphQL response.
 type result struct {
 	Data       json.RawMessage `json:"data"`
@@ -182,24 +188,33 @@ func readPartner(t testing.TB, a *api) partner {
 // soap calls an operation of the service and returns the answer's body.
 func soap(t testing.TB, base string, p partner, operation, input string) string {
 	t.Helper()
-	envelope := `<?xml version="1.0" encoding="UTF-8"?>
-<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/" xmlns:t="` + namespace(t, base) + `">
+	status, body := soapPost(t, base, envelope(namespace(t, base), p, operation, input))
+	if status != http.StatusOK {
+		t.Fatalf("SOAP %s: %d: %s", operation, status, body)
+	}
+	return body
+}
+
+func envelope(namespace string, p partner, operation, input string) string {
+	return `<?xml version="1.0" encoding="UTF-8"?>
+<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/" xmlns:t="` + namespace + `">
 <s:Header><w:Security xmlns:w="http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd"><w:UsernameToken>
 <w:Username>` + p.user + `</w:Username><w:Password>` + p.password + `</w:Password></w:UsernameToken></w:Security></s:Header>
 <s:Body><t:` + operation + `>` + input + `</t:` + operation + `></s:Body></s:Envelope>`
+}
+
+func soapPost(t testing.TB, base, envelope string) (status int, body string) {
+	t.Helper()
 	resp, err := client.Post(base+"/v1/SocialService", "text/xml; charset=utf-8", strings.NewReader(envelope))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	b, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("SOAP %s: %s: %s", operation, resp.Status, body)
-	}
-	return string(body)
+	return resp.StatusCode, string(b)
 }
 
 var targetNamespace = regexp.MustCompile(`targetNamespace="([^"]+)"`)

@@ -19,7 +19,8 @@ func TestAnAPIThatIsToldToStopSendsItsSubscribersElsewhere(t *testing.T) {
 	const window = time.Second
 	a := startAPI(t, "api", t.TempDir(), nil, "--drain-delay", "0s", "--drain-window", window.String())
 	const each = 8
-	ends := make(chan error, 2*each)
+	all := each * len(transports)
+	ends := make(chan error, all)
 	listen := func(st stream) {
 		for {
 			if _, err := st.next(); err != nil {
@@ -43,7 +44,7 @@ func TestAnAPIThatIsToldToStopSendsItsSubscribersElsewhere(t *testing.T) {
 	a.terminate(t)
 	closed, ended := 0, 0
 	late := time.After(window + 5*time.Second)
-	for range 2 * each {
+	for range all {
 		select {
 		case err := <-ends:
 			switch c, _ := errors.AsType[*websocket.CloseError](err); {
@@ -55,11 +56,11 @@ func TestAnAPIThatIsToldToStopSendsItsSubscribersElsewhere(t *testing.T) {
 				t.Errorf("a stream ended with: %v", err)
 			}
 		case <-late:
-			t.Fatalf("after %s, %d sockets and %d event streams of %d each have ended", time.Since(began), closed, ended, each)
+			t.Fatalf("after %s, %d sockets and %d event streams of %d have ended", time.Since(began), closed, ended, all)
 		}
 	}
-	if closed != each || ended != each {
-		t.Errorf("%d sockets closed with 1012, %d event streams ended well; want %d each", closed, ended, each)
+	if closed != all/2 || ended != all/2 {
+		t.Errorf("%d sockets closed with 1012, %d event streams ended well; want %d of each", closed, ended, all/2)
 	}
 	if code := a.exit(t, 5*time.Second); code != 0 {
 		t.Errorf("exit status %d", code)

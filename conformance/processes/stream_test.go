@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -46,8 +47,32 @@ type wsMessage struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// dialSocket sends the subscription after the server has accepted the connection.
+// dialSocket resumes by the extensions of its operation.
 func dialSocket(ctx context.Context, base, token string, c call) (stream, error) {
+	return openSocket(ctx, base, connectionInit{AuthToken: token}, c)
+}
+
+// dialSocketByInit resumes as an unmodified client can: by the payload of
+// connection_init, which such clients let their users set.
+func dialSocketByInit(ctx context.Context, base, token string, c call) (stream, error) {
+	init := connectionInit{AuthToken: token}
+	if cursor := c.cursor(); cursor != "" {
+		init.Resume = map[string]string{operationID: cursor}
+		c.Extensions = nil
+	}
+	return openSocket(ctx, base, init, c)
+}
+
+type connectionInit struct {
+	AuthToken string            `json:"authToken,omitempty"`
+	Resume    map[string]string `json:"resume,omitempty"`
+}
+
+// operationID names the one operation of each socket.
+const operationID = "1"
+
+// openSocket sends the subscription after the server has accepted the connection.
+func openSocket(ctx context.Context, base string, init connectionInit, c call) (stream, error) {
 	dialer := websocket.Dialer{Subprotocols: []string{"graphql-transport-ws"}, HandshakeTimeout: 4 * time.Second}
 	ws, _, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(base, "http")+"/graphql", nil)
 	if err != nil {
@@ -55,25 +80,21 @@ func dialSocket(ctx context.Context, base, token string, c call) (stream, error)
 	}
 	s := &socket{ws: ws}
 	s.done = context.AfterFunc(ctx, func() { ws.Close() })
-	if err := s.begin(token, c); err != nil {
+	if err := s.begin(init, c); err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *socket) begin(token string, c call) error {
-	init := map[string]string{}
-	if token != "" {
-		init["authToken"] = token
-	}
+func (s *socket) begin(init connectionInit, c call) error {
 	if err := s.send("connection_init", "", init); err != nil {
 		return err
 	}
 	if m, err := s.receive(); err != nil || m.Type != "connection_ack" {
 		return fmt.Errorf("no connection_ack but %q: %w", m.Type, err)
 	}
-	return s.send("subscribe", "1", c)
+	return s.send("subscribe", operationID, c)
 }
 
 func (s *socket) send(typ, id string, payload any) error {
@@ -145,21 +166,41 @@ type eventStream struct {
 // streams has no time limit: its answers go on for ever.
 var streams = http.Client{Transport: &http.Transport{ResponseHeaderTimeout: 4 * time.Second}}
 
-// dialEvents posts the operation; the cursor goes as the Last-Event-ID header.
+// dialEvents posts the operation and resumes by the Last-Event-ID header.
 func dialEvents(ctx context.Context, base, token string, c call) (stream, error) {
-	cursor, _ := c.Extensions["cursor"].(string)
+	cursor := c.cursor()
 	c.Extensions = nil
-	ctx, cancel := context.WithCancel(ctx)
 	req, err := graphqlRequest(ctx, base, token, c)
 	if err != nil {
-		cancel()
 		return nil, err
 	}
-	req.Header.Set("Accept", "text/event-stream")
 	if cursor != "" {
 		req.Header.Set("Last-Event-ID", cursor)
 	}
-	resp, err := streams.Do(req)
+	return openEvents(req)
+}
+
+// dialEventSource gets the operation by its URL and resumes by a parameter
+// there, as a page does that has stored its cursor and opens a new EventSource.
+func dialEventSource(ctx context.Context, base, token string, c call) (stream, error) {
+	q := url.Values{"query": {c.Query}}
+	if cursor := c.cursor(); cursor != "" {
+		q.Set("lastEventId", cursor)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/graphql?"+q.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	return openEvents(req)
+}
+
+func openEvents(req *http.Request) (stream, error) {
+	req.Header.Set("Accept", "text/event-stream")
+	ctx, cancel := context.WithCancel(req.Context())
+	resp, err := streams.Do(req.WithContext(ctx))
 	if err != nil {
 		cancel()
 		return nil, err

@@ -75,8 +75,9 @@ type subscriber struct {
 	resumed int // connections that began with a cursor of an earlier one
 }
 
-// transports in the order in which subscribers take turns.
-var transports = []dial{dialSocket, dialEvents}
+// transports in the order in which subscribers take turns: sockets and event
+// streams by turns, each with the ways there are to hand over a cursor.
+var transports = []dial{dialSocket, dialEvents, dialSocketByInit, dialEventSource}
 
 // run returns nil after the last event, and otherwise what no subscriber
 // should ever meet.
@@ -167,7 +168,7 @@ func gather(t testing.TB, n int, token string, apis []*api, what call, touch fun
 	for i := range n {
 		s := &subscriber{
 			name: fmt.Sprintf("subscriber %d", i), token: token, apis: apis, what: what,
-			after: begin, via: i, on: i / len(transports),
+			after: begin, via: i, on: i / 2,
 		}
 		a.all = append(a.all, s)
 		a.wg.Go(func() { a.errs <- s.run(t.Context()) })

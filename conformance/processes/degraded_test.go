@@ -1,0 +1,104 @@
+//go:build conformance
+
+package processes
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// soon is what a refusal may take at most: a caller must not wait for
+// processes that are known to be away.
+const soon = 2 * time.Second
+
+// While there is no worker, or no bus, writes are refused at once with a code
+// that says to try later, reads are answered from the views, subscribers stay,
+// and everything goes on by itself when the processes are back.
+func TestReadsGoOnWhileWritesCannot(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t)
+	author := c.authors(t, 1)[0]
+	want := map[string]string{}
+	say := func(text string) {
+		t.Helper()
+		id, err := mutate(t.Context(), c.apis[0], author, call{Query: createPost, Variables: map[string]any{"input": map[string]any{"title": text}}}, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[id] = text
+	}
+	say("with all")
+	shown := func() {
+		t.Helper()
+		for _, a := range c.apis {
+			checkState(t, a, "", "posts", "title", want)
+		}
+	}
+	shown()
+	account := readPartner(t, c.apis[0])
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	listener, err := dialSocket(ctx, c.apis[1].url, "", postChanges)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.close()
+	if err := listener.(*socket).stands(); err != nil {
+		t.Fatal(err)
+	}
+	back := func(text string) {
+		t.Helper()
+		poll(t, 15*time.Second, "writes are possible again", func() error {
+			_, err := mutate(t.Context(), c.apis[1], author, call{Query: createPost, Variables: map[string]any{"input": map[string]any{"title": text}}}, text)
+			return err
+		})
+		r, err := listener.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := readEvent(r)
+		if err != nil || e.Text != text {
+			t.Fatalf("the listener got %+v (%v), want %q", e, err, text)
+		}
+		want[e.ID] = text
+		shown()
+	}
+
+	c.workers[0].kill(t)
+	c.workers[1].kill(t)
+	c.refused(t, author, account)
+	shown()
+	c.workers[0].restart(t)
+	c.workers[1].restart(t)
+	back("with workers")
+
+	c.nats.kill(t)
+	c.refused(t, author, account)
+	shown()
+	c.nats.restart(t)
+	back("with the bus")
+}
+
+// refused sends writes of both kinds to both apis, which must not take long to
+// say that they are not available.
+func (c *cluster) refused(t testing.TB, author string, account partner) {
+	t.Helper()
+	for _, a := range c.apis {
+		began := time.Now()
+		_, err := mutate(t.Context(), a, author, call{Query: createPost, Variables: map[string]any{"input": map[string]any{"title": "x"}}}, "x")
+		if refused, ok := errors.AsType[graphQLError](err); !ok || refused.Extensions.Code != "UNAVAILABLE" {
+			t.Errorf("%s answered a mutation with %v", a.name, err)
+		}
+		status, body := soapPost(t, a.url, envelope("urn:tidings:v1:SocialService", account, "GetUser", `<t:id>x</t:id>`))
+		if status != http.StatusInternalServerError || !strings.Contains(body, "UNAVAILABLE") {
+			t.Errorf("%s answered a SOAP call with %d %s", a.name, status, body)
+		}
+		if took := time.Since(began); took > soon {
+			t.Errorf("%s took %s to refuse", a.name, took)
+		}
+	}
+}
