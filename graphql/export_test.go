@@ -121,3 +121,8 @@ func SamePlan(a, b *Operation) bool { return a.plan == b.plan }
 
 // ParseJSON is parseJSON.
 func ParseJSON(raw []byte) (any, bool) { return parseJSON(raw) }
+
+// Cached tells how many documents are kept, and how long their texts are.
+func Cached(e *Engine) (texts int, size int64) {
+	return e.documents.cache.Len(), e.documents.size.Load()
+}

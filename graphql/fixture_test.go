@@ -75,11 +75,7 @@ func newService(t testing.TB, o graphql.Options) *service {
 	}
 	for i, author := range []string{"ada", "ben", "ada", "ada"} {
 		raw := s.create(t, "Post", fmt.Sprintf(`{"authorId":%q,"title":"Post %d","tags":["a","b"]}`, author, i+1))
-		var post struct{ ID string }
-		if err := json.Unmarshal(raw, &post); err != nil {
-			t.Fatal(err)
-		}
-		s.posts = append(s.posts, post.ID)
+		s.posts = append(s.posts, idOf(t, raw))
 	}
 	s.create(t, "Follow", `{"followerId":"ben","followeeId":"ada"}`)
 	last := s.submit(t, "Follow", `{"followerId":"cleo","followeeId":"ada"}`)
@@ -87,6 +83,15 @@ func newService(t testing.TB, o graphql.Options) *service {
 		t.Fatal(err)
 	}
 	return s
+}
+
+func idOf(t testing.TB, raw []byte) string {
+	t.Helper()
+	var record struct{ ID string }
+	if err := json.Unmarshal(raw, &record); err != nil {
+		t.Fatal(err)
+	}
+	return record.ID
 }
 
 func (s *service) create(t testing.TB, typ, input string) []byte { return s.submit(t, typ, input).Raw }
@@ -131,8 +136,7 @@ func decode(t testing.TB, body string) (r result) {
 	return r
 }
 
-// wantJSON compares the data of a response, and says that there are no errors
-// when none are wanted.
+// wantData compares the data of a response and the codes of its errors.
 func wantData(t testing.TB, body, data string, codes ...fault.Code) {
 	t.Helper()
 	r := decode(t, body)

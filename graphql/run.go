@@ -21,10 +21,9 @@ type run struct {
 	op     *operation
 	vars   map[string]any
 
-	buf   []byte // `{"data":` and what follows
-	nulls bool   // data became null
-	errs  gqlerror.List
-	over  int // errors beyond maxErrors
+	buf  []byte // `{"data":` and what follows
+	errs gqlerror.List
+	over int // errors beyond maxErrors
 
 	*scratch
 }
@@ -119,7 +118,6 @@ func (r *run) execute(ctx context.Context) {
 		r.buf = append(r.buf, f.key...)
 		if !r.root(ctx, f) {
 			r.buf = append(r.buf[:len(dataPrefix)], "null"...)
-			r.nulls = true
 			return
 		}
 	}

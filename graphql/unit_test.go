@@ -94,3 +94,39 @@ func TestKindSaysWhatIsAskedFor(t *testing.T) {
 		t.Error("no document, no error")
 	}
 }
+
+func TestEscapesAreReadAsTheSpecificationSays(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`"\uD83D\uDE00"`:          `"😀"           `,
+		`"\u{1F600}" x`:           `"😀"         x`,
+		`"\u{22}\u{a}\u00e9"`:     `"\u0022\u000aé"    `,
+		`"\\u{41}"`:               `"\\u{41}"`,
+		`# "\uD83D` + "\n{ a }":   `# "\uD83D` + "\n{ a }",
+		`"""\uD83D \""" \u"""`:    `"""\uD83D \""" \u"""`,
+		`"\u{110000}" "\u12" "\u`: `"\u{110000}" "\u12" "\u`,
+	} {
+		if got, ok := graphql.PlainEscapes(text); !ok || got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	for _, text := range []string{`"\uD83D"`, `"\uDE00"`, `"\uDE00\uD83D"`, `"\uD83D\n"`, `"\u{D83D}"`} {
+		if got, ok := graphql.PlainEscapes(text); ok {
+			t.Errorf("%s became %q", text, got)
+		}
+	}
+}
+
+func TestTheCacheIsBoundedByItsTexts(t *testing.T) {
+	t.Parallel()
+	e := prepared(t, graphql.Options{})
+	for i := range 300 {
+		prepare(t, e, "{ __typename } #"+strings.Repeat("x", 20<<10+i), "")
+		if texts, size := graphql.Cached(e); texts > 110 || size > 2<<20 || size < 0 {
+			t.Fatalf("%d texts of %d bytes", texts, size)
+		}
+	}
+	if texts, size := graphql.Cached(e); texts < 50 || size < 1<<20 {
+		t.Errorf("only %d texts of %d bytes", texts, size)
+	}
+}
