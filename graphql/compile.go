@@ -19,13 +19,14 @@ type compiler struct {
 
 func (e *Engine) compile(op *ast.OperationDefinition, vars map[string]any) (*plan, *gqlerror.Error) {
 	c := &compiler{engine: e, vars: vars, plan: &plan{}}
-	typ, def := "Query", e.schema.Query
+	typ := "Query"
 	switch op.Operation {
 	case ast.Mutation:
-		typ, def = "Mutation", e.schema.Mutation
+		typ = "Mutation"
 	case ast.Subscription:
-		typ, def = "Subscription", e.schema.Subscription
+		typ = "Subscription"
 	}
+	def := e.rootType(typ)
 	c.plan.typename = appendString(nil, def.Name)
 	for _, nodes := range c.collect(def, []ast.SelectionSet{op.SelectionSet}) {
 		c.plan.roots = append(c.plan.roots, c.root(typ, def, nodes))

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -77,8 +79,9 @@ type records interface {
 }
 
 // Engine runs operations over the resources of one model. It is safe for
-// concurrent use and needs no closing: what it starts ends with the contexts
-// that it is given.
+// concurrent use. Queries and mutations run on their callers' goroutines; what
+// live subscriptions start, Close ends. Whoever made data and feed closes them
+// after that.
 type Engine struct {
 	model     *schema.Model
 	schema    *ast.Schema
@@ -125,36 +128,58 @@ func New(m *schema.Model, data *resource.Client, feed *resource.Feed, o Options)
 	if err := e.bind(); err != nil {
 		return nil, err
 	}
-	return e, e.extend(o.Extensions)
+	if err := e.extend(o.Extensions); err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
 // bind finds what answers each root field.
 func (e *Engine) bind() error {
 	var errs []error
 	bound := map[string]bool{}
-	for typ, def := range map[string]*ast.Definition{
-		"Query": e.schema.Query, "Mutation": e.schema.Mutation, "Subscription": e.schema.Subscription,
-	} {
-		if def == nil {
-			continue
-		}
-		for _, f := range def.Fields {
+	for _, typ := range []string{"Query", "Mutation", "Subscription"} {
+		for _, f := range e.handWritten(typ) {
 			name := typ + "." + f.Name
-			if strings.HasPrefix(f.Name, "__") || e.model.Root(typ, f.Name) != nil {
-				continue
-			}
 			bound[name] = true
 			function, ok := e.options.Functions[name]
 			errs = append(errs, e.checkFunction(name, f, function, ok))
 			e.functions[name] = &function
 		}
 	}
-	for name := range e.options.Functions {
+	for _, name := range slices.Sorted(maps.Keys(e.options.Functions)) {
 		if !bound[name] {
 			errs = append(errs, fmt.Errorf("graphql: there is a function for %s, but the schema has no such field of its own: declare it, or remove the function", name))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// handWritten returns the root fields of a type that no resource generates.
+func (e *Engine) handWritten(typ string) []*ast.FieldDefinition {
+	def := e.rootType(typ)
+	if def == nil {
+		return nil
+	}
+	var list []*ast.FieldDefinition
+	for _, f := range def.Fields {
+		if !strings.HasPrefix(f.Name, "__") && e.model.Root(typ, f.Name) == nil {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// rootType returns one of the three root types, whatever the schema calls it;
+// nil when the schema has none.
+func (e *Engine) rootType(typ string) *ast.Definition {
+	switch typ {
+	case "Mutation":
+		return e.schema.Mutation
+	case "Subscription":
+		return e.schema.Subscription
+	}
+	return e.schema.Query
 }
 
 func (e *Engine) checkFunction(name string, f *ast.FieldDefinition, function Function, given bool) error {
