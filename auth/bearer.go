@@ -6,7 +6,6 @@ import (
 	"crypto/ed25519"
 	"crypto/rsa"
 	"crypto/x509"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -152,29 +151,41 @@ func (v *Verifier) Bearer(header string) (Principal, error) {
 	return v.Token(token)
 }
 
-// claims are what a token says of its bearer.
-type claims struct {
-	jwt.RegisteredClaims
-	Roles roleList `json:"roles"`
-}
-
 // Token checks a bare token. The fault is Unauthenticated, its message says
 // what is wrong with the token as far as its bearer may know.
 func (v *Verifier) Token(raw string) (Principal, error) {
 	if len(raw) > maxToken {
 		return Principal{}, fault.New(fault.Unauthenticated, "the token is too long")
 	}
-	var c claims
-	_, err := v.parser.ParseWithClaims(raw, &c, func(t *jwt.Token) (any, error) {
+	// A map keeps the names of claims as they are written: encoding/json would
+	// take "ROLES" for a field called roles, and whoever may name a claim of
+	// their own would grant themselves what they like.
+	claims := jwt.MapClaims{}
+	_, err := v.parser.ParseWithClaims(raw, claims, func(t *jwt.Token) (any, error) {
 		return jwt.VerificationKeySet{Keys: v.keys[t.Method.Alg()]}, nil
 	})
 	if err != nil {
 		return Principal{}, fault.Wrap(err, fault.Unauthenticated, "%s", explain(err))
 	}
-	if c.Subject == "" {
+	return principal(claims)
+}
+
+// principal reads the claims of a token that is good.
+func principal(claims jwt.MapClaims) (Principal, error) {
+	sub, err := claims.GetSubject()
+	if err != nil || sub == "" {
 		return Principal{}, fault.New(fault.Unauthenticated, "the token has no sub claim")
 	}
-	return Principal{Subject: c.Subject, Roles: c.Roles.set(), Expires: c.ExpiresAt.Time, TokenID: c.ID}, nil
+	exp, err := claims.GetExpirationTime()
+	if err != nil || exp.Year() > 9999 {
+		return Principal{}, fault.New(fault.Unauthenticated, "the token's exp claim is not a time in seconds")
+	}
+	roles, err := rolesOf(claims["roles"])
+	if err != nil {
+		return Principal{}, err
+	}
+	id, _ := claims["jti"].(string) // one of another type names nothing
+	return Principal{Subject: sub, Roles: roles, Expires: exp.Time, TokenID: id}, nil
 }
 
 func explain(err error) string {
@@ -191,34 +202,28 @@ func explain(err error) string {
 	return "the token is not valid"
 }
 
-// roleList is the roles claim: an array of names or one string of names parted
-// by blanks. Absent, it is nil, and the bearer is a plain USER.
-type roleList []string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (l *roleList) UnmarshalJSON(data []byte) error {
-	var words string
-	if json.Unmarshal(data, &words) == nil {
-		*l = append(roleList{}, strings.Fields(words)...)
-		return nil
-	}
-	names := []string{}
-	if err := json.Unmarshal(data, &names); err != nil {
-		return err
-	}
-	*l = names
-	return nil
-}
-
-// set returns the roles that the names stand for; names that the service does
-// not know grant nothing.
-func (l roleList) set() schema.Roles {
-	if l == nil {
-		return schema.User
+// rolesOf reads the roles claim: an array of names, or one string of names
+// parted by blanks. Without it the bearer is a plain USER. Names that the
+// service does not know grant nothing.
+func rolesOf(claim any) (schema.Roles, error) {
+	var names []string
+	switch claim := claim.(type) {
+	case nil:
+		return schema.User, nil
+	case string:
+		names = strings.Fields(claim)
+	case []any:
+		for _, name := range claim {
+			if s, ok := name.(string); ok {
+				names = append(names, s)
+			}
+		}
+	default:
+		return 0, fault.New(fault.Unauthenticated, "the token's roles claim is no list of names")
 	}
 	var roles schema.Roles
-	for _, name := range l {
+	for _, name := range names {
 		roles |= roleNames[strings.ToUpper(name)]
 	}
-	return roles
+	return roles, nil
 }

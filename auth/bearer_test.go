@@ -134,6 +134,7 @@ func TestBadTokensAreRefused(t *testing.T) {
 		"without a subject":      "Bearer " + hs(with(good(), "sub", nil)),
 		"other issuer":           "Bearer " + hs(with(good(), "iss", "evil")),
 		"other audience":         "Bearer " + hs(with(good(), "aud", "evil")),
+		"an end in milliseconds": "Bearer " + hs(with(good(), "exp", time.Now().UnixMilli())),
 		"roles of a wrong type":  "Bearer " + hs(with(good(), "roles", 7)),
 		"huge":                   "Bearer " + strings.Repeat("a", 1<<20),
 		"garbage":                "Bearer x.y.z",
@@ -181,6 +182,21 @@ func TestRolesOfAToken(t *testing.T) {
 		if err != nil || p.Roles != c.want {
 			t.Errorf("%v: %v, %v", c.roles, p.Roles, err)
 		}
+	}
+}
+
+// encoding/json folds the case of names, even of letters like the long s.
+func TestClaimsHaveExactNames(t *testing.T) {
+	t.Parallel()
+	v := verifier(t, auth.Options{Secret: secret})
+	c := good()
+	c["roles"] = []string{"USER"}
+	for _, name := range []string{"SUB", "\u017fub", "Roles", "ROLES", "role\u017f"} {
+		c[name] = "ADMIN"
+	}
+	p, err := v.Token(signed(t, jwt.SigningMethodHS256, secret, c))
+	if err != nil || p.Subject != "alice" || p.Roles != schema.User {
+		t.Errorf("%+v, %v", p, err)
 	}
 }
 

@@ -47,23 +47,26 @@ func NewAccounts(list []Account) (*Accounts, error) {
 	if _, err := rand.Read(a.key); err != nil {
 		return nil, fmt.Errorf("make a key: %w", err)
 	}
-	decoy, err := HashPassword(rand.Text())
-	if err != nil {
-		return nil, fmt.Errorf("hash: %w", err)
-	}
-	a.decoy = decoy
+	cost := bcrypt.MinCost
 	for _, acc := range list {
 		if _, twice := a.accounts[acc.User]; twice || acc.User == "" {
 			return nil, fmt.Errorf("account name %q is empty or used twice", acc.User)
 		}
-		if _, err := bcrypt.Cost(acc.Hash); err != nil {
+		c, err := bcrypt.Cost(acc.Hash)
+		if err != nil {
 			return nil, fmt.Errorf("account %q: the hash is not of bcrypt: %w", acc.User, err)
 		}
+		cost = max(cost, c)
 		if acc.Subject == "" {
 			acc.Subject = acc.User
 		}
 		a.accounts[acc.User] = acc
 	}
+	decoy, err := bcrypt.GenerateFromPassword([]byte(rand.Text()), cost)
+	if err != nil {
+		return nil, fmt.Errorf("hash: %w", err)
+	}
+	a.decoy = decoy
 	return a, nil
 }
 

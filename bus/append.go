@@ -75,6 +75,9 @@ func (b *Bus) batch(entries []Entry) ([]*nats.Msg, error) {
 	id := rand.Text()
 	msgs := make([]*nats.Msg, len(entries))
 	for i, e := range entries {
+		if err := checkSubject(e.Subject); err != nil {
+			return nil, err
+		}
 		m := outgoing(e.Subject, e.Header, e.Data)
 		m.Header.Set(headerExpected, strconv.FormatUint(e.After, 10))
 		if len(entries) > 1 {

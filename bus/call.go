@@ -34,6 +34,9 @@ func (a *answered) Error() string { return a.fault.Error() }
 func (b *Bus) Call(ctx context.Context, subject string, h Header, data []byte) (Message, error) {
 	ctx, cancel := b.bound(ctx)
 	defer cancel()
+	if err := checkSubject(subject); err != nil {
+		return Message{}, err
+	}
 	msg := outgoing(subject, h, data)
 	deadline, _ := ctx.Deadline()
 	msg.Header.Set(HeaderTimeout, strconv.FormatInt(max(1, time.Until(deadline).Milliseconds()), 10))

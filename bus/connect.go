@@ -15,7 +15,7 @@ import (
 // connect makes a connection that comes back by itself for as long as the
 // process lives. While it is away nothing is buffered: what cannot be sent
 // fails at once, since a request that leaves after its caller gave up helps nobody.
-func (b *Bus) connect(ctx context.Context, name string) (*nats.Conn, error) {
+func (b *Bus) connect(ctx context.Context, name string, more ...nats.Option) (*nats.Conn, error) {
 	target := b.opts.URL
 	opts := []nats.Option{
 		nats.Name(name),
@@ -42,8 +42,8 @@ func (b *Bus) connect(ctx context.Context, name string) (*nats.Conn, error) {
 			}
 			b.log.LogAttrs(context.Background(), slog.LevelWarn, "bus connection reported an error", slog.String("conn", name), slog.String("subject", subject), slog.Any("error", err))
 		}),
-		nats.ClosedHandler(func(*nats.Conn) {}),
 	}
+	opts = append(opts, more...)
 	if b.server != nil {
 		target = ""
 		opts = append(opts, nats.InProcessServer(b.server.ns))

@@ -22,6 +22,9 @@ import (
 func (b *Bus) Last(ctx context.Context, subject string) (*Message, error) {
 	ctx, cancel := b.bound(ctx)
 	defer cancel()
+	if err := checkSubject(subject); err != nil {
+		return nil, err
+	}
 	m, err := b.last(ctx, subject)
 	if err != nil {
 		return nil, fmt.Errorf("last of %s: %w", subject, err)
@@ -57,6 +60,9 @@ func (b *Bus) last(ctx context.Context, subject string) (*Message, error) {
 func (b *Bus) Read(ctx context.Context, filter string, after, upto uint64, fn func(Message) error) (first uint64, err error) {
 	if after >= upto {
 		return 0, nil
+	}
+	if err := checkSubject(filter); err != nil {
+		return 0, err
 	}
 	r, err := b.newReader()
 	if err != nil {

@@ -45,15 +45,14 @@ const (
 // It blocks until ctx ends; then it takes no more, finishes what it took, and
 // returns nil.
 func (b *Bus) Serve(ctx context.Context, name, description string, concurrency int, eps ...Endpoint) error {
-	s := &service{bus: b, ctx: context.WithoutCancel(ctx), queue: make(chan job, queuedRequests)}
+	s := &service{bus: b, ctx: context.WithoutCancel(ctx), queue: make(chan job, queuedRequests), stopped: make(chan struct{})}
 	// Work arrives on a connection of its own: it can be drained to the last
 	// request, and a flood of requests does not hold up the log's live path.
 	closed := make(chan struct{})
-	nc, err := b.connect(ctx, b.opts.Name+" "+name)
+	nc, err := b.connect(ctx, b.opts.Name+" "+name, nats.ClosedHandler(func(*nats.Conn) { close(closed) }))
 	if err != nil {
 		return fmt.Errorf("serve %s: %w", name, err)
 	}
-	nc.SetClosedHandler(func(*nats.Conn) { close(closed) })
 	err = s.register(nc, name, description, eps)
 	var workers sync.WaitGroup
 	if err == nil {
@@ -73,7 +72,9 @@ func (b *Bus) Serve(ctx context.Context, name, description string, concurrency i
 		nc.Close()
 	}
 	<-closed
-	close(s.queue)
+	// A handler of the closed connection may still be on its way into the
+	// queue, which is therefore never closed: what is in it is finished.
+	close(s.stopped)
 	workers.Wait()
 	if err != nil {
 		return fmt.Errorf("serve %s: %w", name, err)
@@ -85,7 +86,9 @@ type service struct {
 	bus   *Bus
 	ctx   context.Context // of the process, never cancelled: what was taken is finished
 	queue chan job
-	bytes atomic.Int64 // of the data in queue
+	// stopped is closed when the connection is, and no more work comes.
+	stopped chan struct{}
+	bytes   atomic.Int64 // of the data in queue
 }
 
 // job is one request on its way to a worker.
@@ -156,19 +159,42 @@ func (s *service) deadline(h micro.Headers) time.Time {
 	return time.Now().Add(wait)
 }
 
+// work does what is in the queue until nothing more comes.
 func (s *service) work() {
-	for j := range s.queue {
-		s.bytes.Add(-int64(len(j.msg.Data)))
-		if time.Now().After(j.deadline) { // nobody waits any more
-			j.ep.errors.Add(1)
-			continue
+	for {
+		select {
+		case j := <-s.queue:
+			s.do(j)
+		case <-s.stopped:
+			s.finish()
+			return
 		}
-		start := time.Now()
-		data, h, err := s.handle(j)
-		j.ep.requests.Add(1)
-		j.ep.busy.Add(int64(time.Since(start)))
-		s.answer(j, data, h, err)
 	}
+}
+
+// finish does what is left.
+func (s *service) finish() {
+	for {
+		select {
+		case j := <-s.queue:
+			s.do(j)
+		default:
+			return
+		}
+	}
+}
+
+func (s *service) do(j job) {
+	s.bytes.Add(-int64(len(j.msg.Data)))
+	if time.Now().After(j.deadline) { // nobody waits any more
+		j.ep.errors.Add(1)
+		return
+	}
+	start := time.Now()
+	data, h, err := s.handle(j)
+	j.ep.requests.Add(1)
+	j.ep.busy.Add(int64(time.Since(start)))
+	s.answer(j, data, h, err)
 }
 
 // handle runs the endpoint's code. Here strangers' input is worked on, hence

@@ -3,6 +3,8 @@ package bus
 import (
 	"encoding/base64"
 	"strings"
+
+	"tidings/fault"
 )
 
 // Subjects builds and reads every subject of the service. The zero value is
@@ -11,6 +13,18 @@ type Subjects struct{ Prefix string }
 
 // Log is the filter of everything that the stream stores.
 func (s Subjects) Log() string { return s.Prefix + ".log.>" }
+
+// maxSubject bounds a subject in bytes. A server cuts the connection of a
+// client that sends a longer control line than it takes (4,096 bytes), and the
+// connection is shared by everybody.
+const maxSubject = 1024
+
+func checkSubject(subject string) error {
+	if len(subject) > maxSubject {
+		return fault.New(fault.BadUserInput, "the id is too long")
+	}
+	return nil
+}
 
 // Record is the log subject of one record. An id that is not of the letters
 // [A-Za-z0-9_-] is encoded: "=" and its base64url form without padding.

@@ -99,7 +99,7 @@ func (c *Client) Submit(ctx context.Context, cmd Command) (Record, error) {
 	if cmd.ID == "" {
 		cmd.ID = newID()
 	}
-	body, err := json.Marshal(request{ID: cmd.ID, Who: cmd.Who, Input: cmd.Input})
+	body, err := encodeValue(request{ID: cmd.ID, Who: cmd.Who, Input: cmd.Input})
 	if err != nil {
 		return Record{}, fmt.Errorf("encode command: %w", err)
 	}

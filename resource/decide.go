@@ -28,17 +28,11 @@ type Decision struct {
 // the last with the input's member in Field. Whether unique values are free is
 // seen only when they are appended.
 func Decide(m *schema.Model, cmd Command, current []byte, now time.Time, newID string) (Decision, error) {
-	r := m.Resource(cmd.Type)
-	if r == nil {
-		return Decision{}, fault.New(fault.BadUserInput, "there is no resource %q", cmd.Type)
-	}
-	d := draft{r: r, who: cmd.Who, now: now}
-	if err := json.Unmarshal(cmd.Input, &d.input); err != nil {
-		return Decision{}, fault.Wrap(err, fault.BadUserInput, "the input is not a JSON object")
-	}
-	if err := d.known(cmd.Verb); err != nil {
+	r, input, err := readInput(m, cmd)
+	if err != nil {
 		return Decision{}, err
 	}
+	d := draft{r: r, who: cmd.Who, now: now, input: input}
 	switch cmd.Verb {
 	case Create:
 		return d.create(current, newID)
@@ -50,32 +44,68 @@ func Decide(m *schema.Model, cmd Command, current []byte, now time.Time, newID s
 	return Decision{}, fault.New(fault.BadUserInput, "there is no command %q", cmd.Verb)
 }
 
+// maxID bounds an id in bytes: it becomes part of a subject of the bus.
+const maxID = 255
+
 // Target returns the id of the record that a command is about, so that its
 // current state can be read before Decide: the input's id, for a Create of a
 // resource whose id is its owner that owner, and for any other Create newID.
 func Target(m *schema.Model, cmd Command, newID string) (string, error) {
-	r := m.Resource(cmd.Type)
-	switch {
-	case r == nil:
-		return "", fault.New(fault.BadUserInput, "there is no resource %q", cmd.Type)
-	case cmd.Verb == Create && (r.Owner == nil || r.Owner.Name != "id"):
-		return newID, nil
+	r, input, err := readInput(m, cmd)
+	if err != nil {
+		return "", err
 	}
-	var input members
-	if err := json.Unmarshal(cmd.Input, &input); err != nil {
-		return "", fault.Wrap(err, fault.BadUserInput, "the input is not a JSON object")
+	ownerIsID := r.Owner != nil && r.Owner.Name == "id"
+	if cmd.Verb == Create && !ownerIsID {
+		return newID, nil
 	}
 	id := asString(input["id"])
 	if id == "" && cmd.Verb == Create {
 		id = cmd.Who.Subject
 	}
 	switch {
-	case id == "" && cmd.Verb == Create && !cmd.Who.May(r.Auth[schema.Create], ""):
+	case cmd.Verb == Create && !cmd.Who.May(r.Auth[schema.Create], id):
 		return "", forbidden(r, schema.Create)
 	case id == "":
 		return "", fault.Input("input.id", "the id of the %s is missing", r.Name)
+	case len(id) <= maxID:
+		return id, nil
+	case cmd.Verb == Create:
+		return "", fault.Input("input.id", "%s.id has %d bytes; at most %d are allowed", r.Name, len(id), maxID)
 	}
-	return id, nil
+	return "", fault.New(fault.NotFound, "there is no %s with such a long id", r.Name)
+}
+
+// readInput takes the input apart and refuses members that the command cannot
+// use. The id and the owner are in the form in which they are kept: they are
+// compared before anything else is looked at.
+func readInput(m *schema.Model, cmd Command) (*schema.Resource, members, error) {
+	r := m.Resource(cmd.Type)
+	if r == nil {
+		return nil, nil, fault.New(fault.BadUserInput, "there is no resource %q", cmd.Type)
+	}
+	var input members
+	if err := json.Unmarshal(cmd.Input, &input); err != nil {
+		return nil, nil, fault.Wrap(err, fault.BadUserInput, "the input is not a JSON object")
+	}
+	for name, value := range input {
+		f := r.Field(name)
+		usable := f != nil && f.Stored() && !f.OnCreate && !f.OnUpdate
+		if cmd.Verb == Delete {
+			usable = name == "id"
+		}
+		if !usable {
+			return nil, nil, fault.Input("input."+name, "%s has no field %q that can be set", r.Name, name)
+		}
+		if (name != "id" && f != r.Owner) || isNull(value) {
+			continue
+		}
+		var err error
+		if input[name], err = check(f, value, "input."+name); err != nil {
+			return nil, nil, err
+		}
+	}
+	return r, input, nil
 }
 
 // draft is a record in the making.
@@ -84,21 +114,6 @@ type draft struct {
 	who   auth.Principal
 	now   time.Time
 	input members
-}
-
-// known refuses members of the input that the command cannot use.
-func (d *draft) known(verb Verb) error {
-	for name := range d.input {
-		f := d.r.Field(name)
-		usable := f != nil && f.Stored() && !f.OnCreate && !f.OnUpdate
-		if verb == Delete {
-			usable = name == "id"
-		}
-		if !usable {
-			return fault.Input("input."+name, "%s has no field %q that can be set", d.r.Name, name)
-		}
-	}
-	return nil
 }
 
 func (d *draft) create(current []byte, newID string) (Decision, error) {
@@ -126,9 +141,6 @@ func (d *draft) create(current []byte, newID string) (Decision, error) {
 	return Decision{ID: id, Kind: Created, Raw: raw, Answer: raw, Take: uniques(d.r, record, nil)}, nil
 }
 
-// maxID bounds an id in bytes: it becomes part of a subject of the bus.
-const maxID = 255
-
 // newID is the id of the new record: its owner where the schema says so,
 // otherwise the fresh one.
 func (d *draft) newID(fresh, owner string) (string, error) {
@@ -140,8 +152,6 @@ func (d *draft) newID(fresh, owner string) (string, error) {
 		return fresh, nil
 	case owner == "":
 		return "", fault.Input("input.id", "%s.id is required", d.r.Name)
-	case len(owner) > maxID:
-		return "", fault.Input("input.id", "%s.id has %d bytes; at most %d are allowed", d.r.Name, len(owner), maxID)
 	}
 	return owner, nil
 }
@@ -153,15 +163,10 @@ func (d *draft) newOwner() (string, error) {
 	if f == nil {
 		return "", nil
 	}
-	named := d.input[f.Name]
-	if isNull(named) {
+	owner := asString(d.input[f.Name])
+	if owner == "" {
 		return d.who.Subject, nil
 	}
-	value, err := check(f, named, "input."+f.Name)
-	if err != nil {
-		return "", err
-	}
-	owner := asString(value)
 	if owner != d.who.Subject && !d.who.Roles.Has(schema.Admin|schema.Service) {
 		return "", &fault.Error{Code: fault.Forbidden, Field: "input." + f.Name, Message: "not allowed to make a " + d.r.Name + " for somebody else"}
 	}
@@ -177,6 +182,8 @@ func (d *draft) initial(f *schema.Field, id, owner string) (json.RawMessage, err
 		return nil, nil
 	case f.Name == "id":
 		return quoted(id), nil
+	case f == d.r.Owner && !isNull(given):
+		return d.given(f, given, schema.Create, owner)
 	case f == d.r.Owner && owner != "":
 		return quoted(owner), nil
 	case f.OnCreate || f.OnUpdate:
@@ -191,11 +198,9 @@ func (d *draft) initial(f *schema.Field, id, owner string) (json.RawMessage, err
 	return null, nil
 }
 
-// given checks a value that the caller sent for a field. What a new record
-// cannot be without, whoever may create the record may give.
+// given checks a value that the caller sent for a field.
 func (d *draft) given(f *schema.Field, value json.RawMessage, a schema.Action, owner string) (json.RawMessage, error) {
-	needed := a == schema.Create && f.Type.NonNull && f.Default == nil
-	if rule := f.Auth[a]; rule != nil && !needed && !d.who.May(*rule, owner) {
+	if rule := f.Auth[a]; rule != nil && !d.who.May(*rule, owner) {
 		return nil, &fault.Error{Code: fault.Forbidden, Field: "input." + f.Name, Message: "not allowed to set " + d.r.Name + "." + f.Name}
 	}
 	return check(f, value, "input."+f.Name)
@@ -263,8 +268,11 @@ func (d *draft) delete(current []byte) (Decision, error) {
 
 // current takes the stored record apart and asks whether the caller may act on it.
 func (d *draft) current(raw []byte, a schema.Action) (record members, owner string, err error) {
-	if raw == nil {
+	if raw == nil && d.who.May(d.r.Auth[a], d.who.Subject) {
 		return nil, "", fault.New(fault.NotFound, "there is no %s %q", d.r.Name, asString(d.input["id"]))
+	}
+	if raw == nil { // to whom no record is open it is not told which there are
+		return nil, "", forbidden(d.r, a)
 	}
 	if err := json.Unmarshal(raw, &record); err != nil {
 		return nil, "", fault.Wrap(err, fault.Internal, "the stored record cannot be read")

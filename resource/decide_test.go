@@ -74,6 +74,10 @@ func TestDecide(t *testing.T) {
 		{"no record to change", alice, "User", resource.Update, `{"id":"alice","name":"A"}`, "", "NOT_FOUND"},
 		{"the owner deletes", alice, "User", resource.Delete, `{"id":"alice"}`, aliceRaw, `{"id":"alice"}`},
 		{"somebody else does not", bob, "User", resource.Delete, `{"id":"alice"}`, aliceRaw, "FORBIDDEN"},
+		{"nobody is told which records there are", anonymous, "User", resource.Delete, `{"id":"nobody"}`, "", "FORBIDDEN"},
+		{"an id that is a number is its text", admin, "User", resource.Create, `{"id":5,"name":"N","email":"n@example.com"}`, "",
+			`{"id":"5","name":"N","email":"n@example.com","adminNotes":null,"avatar":null,"createdAt":"2026-11-20T12:00:00Z"}`},
+		{"an owner that is a number is its text", alice, "Post", resource.Create, `{"authorId":7,"title":"T"}`, "", "FORBIDDEN input.authorId"},
 		{"no record to delete", admin, "User", resource.Delete, `{"id":"alice"}`, "", "NOT_FOUND"},
 		{"no such resource", admin, "Ship", resource.Create, `{}`, "", "BAD_USER_INPUT"},
 	} {
@@ -130,4 +134,38 @@ func FuzzDecide(f *testing.F) {
 			t.Errorf("the record is not JSON: %q", d.Raw)
 		}
 	})
+}
+
+// What Decide makes of a command lies where Target has said that it would.
+func TestTargetAndDecideAgree(t *testing.T) {
+	t.Parallel()
+	m := social(t)
+	for input, want := range map[string]string{
+		`{"id":5,"name":"N","email":"n@example.com"}`:                                  "5",
+		`{"id":"a","id":"b","name":"N","email":"n@example.com"}`:                       "b",
+		`{"ID":"a","name":"N","email":"n@example.com"}`:                                "", // refused: there is no field ID
+		`{"\u0069d":"c","name":"N","email":"n@example.com"}`:                           "c",
+		`{"id":null,"name":"N","email":"n@example.com"}`:                               "root",
+		`{"id":"` + strings.Repeat("x", 300) + `","name":"N","email":"n@example.com"}`: "",
+	} {
+		cmd := resource.Command{Type: "User", Verb: resource.Create, Input: json.RawMessage(input), Who: admin}
+		id, err := resource.Target(m, cmd, "new")
+		if id != want || (err != nil) != (want == "") {
+			t.Errorf("%.60s: %q, %v", input, id, err)
+		}
+		if d, err := resource.Decide(m, cmd, nil, noon, "new"); want != "" && (err != nil || d.ID != want) {
+			t.Errorf("%.60s: decided on %q, %v", input, d.ID, err)
+		}
+	}
+}
+
+func TestALongIDIsRefusedBeforeItReachesTheBus(t *testing.T) {
+	t.Parallel()
+	m := social(t)
+	long := json.RawMessage(`{"id":"` + strings.Repeat("a", 5000) + `"}`)
+	for _, verb := range []resource.Verb{resource.Create, resource.Update, resource.Delete} {
+		if _, err := resource.Target(m, resource.Command{Type: "User", Verb: verb, Input: long, Who: anonymous}, "new"); err == nil {
+			t.Errorf("%s: accepted", verb)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package resource
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,19 +18,10 @@ import (
 	"tidings/view"
 )
 
-// ErrBehind says that the ring of recent events does not reach back that far.
-// The events are still in the log: use Replay, then try again.
-var ErrBehind = errors.New("older than the recent events")
-
-// Watcher is told of changes. Offer is called in the order of the log, on the
-// feed's one goroutine, after the view shows the change. It must not wait for
-// a client: whatever it waits for, the whole process waits for.
-type Watcher interface{ Offer(Event) }
-
 // FeedOptions tunes a feed. The zero value is good.
 type FeedOptions struct {
 	// Ring is how many recent events are kept for those who come back soon.
-	// Zero means 8,192.
+	// Zero means 8,192; their records take 64 MiB at most.
 	Ring int
 	// Logger; nil means silent.
 	Logger *slog.Logger
@@ -46,21 +38,16 @@ type Feed struct {
 	mu       sync.Mutex
 	now      uint64        // the view shows the log up to here
 	moved    chan struct{} // closed when now moves; nil when nobody waits
-	ring     []Event       // the newest events, oldest first from head
-	head     int           // where the oldest event stands once the ring is full
-	floor    uint64        // the ring holds every event after floor
+	ring     ring
 	watchers map[Watcher]struct{}
 	ready    chan struct{} // closed when the view first caught up
 }
-
-// FromNow is the position for watchers that want no past events.
-const FromNow = ^uint64(0)
 
 // NewFeed returns a feed that will fill v. Run makes it go.
 func NewFeed(b *bus.Bus, m *schema.Model, v *view.View, o FeedOptions) *Feed {
 	f := &Feed{
 		bus: b, model: m, view: v, log: o.Logger,
-		now: v.Position(), floor: v.Position(),
+		now:      v.Position(),
 		watchers: map[Watcher]struct{}{},
 		ready:    make(chan struct{}),
 	}
@@ -70,13 +57,9 @@ func NewFeed(b *bus.Bus, m *schema.Model, v *view.View, o FeedOptions) *Feed {
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
 	}
-	f.ring = make([]Event, 0, o.Ring)
+	f.ring = ring{events: make([]Event, o.Ring), floor: v.Position()}
 	return f
 }
-
-// maxApply is how many messages go into one transaction of the view: enough
-// that catching up is bound by the disk's throughput and not by its latency.
-const maxApply = 2000
 
 // Run reads the log until ctx ends. It returns nil then, and otherwise the
 // error that stopped it; the process cannot serve without it.
@@ -86,18 +69,11 @@ func (f *Feed) Run(ctx context.Context) error {
 		return fmt.Errorf("read the log's state: %w", err)
 	}
 	f.caughtUp(last)
-	messages := make(chan bus.Message, 2*maxApply)
+	in := newInbox()
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return f.apply(ctx, messages, last) })
+	g.Go(func() error { return f.apply(ctx, in, last) })
 	g.Go(func() error {
-		return f.bus.Follow(ctx, f.Now().Seq, func(m bus.Message) error {
-			select {
-			case messages <- m:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		})
+		return f.bus.Follow(ctx, f.Now().Seq, func(m bus.Message) error { return in.put(ctx, m) })
 	})
 	err = g.Wait()
 	if errors.Is(err, bus.ErrLogReplaced) {
@@ -110,39 +86,35 @@ func (f *Feed) Run(ctx context.Context) error {
 	return nil
 }
 
-// apply moves what waits in the channel into the view, as one transaction, and
+// apply moves what waits in the inbox into the view, as one transaction, and
 // then to the watchers.
-func (f *Feed) apply(ctx context.Context, messages <-chan bus.Message, target uint64) error {
+func (f *Feed) apply(ctx context.Context, in *inbox, target uint64) error {
 	for {
-		select {
-		case <-ctx.Done():
+		messages := in.take(ctx)
+		if messages == nil {
 			return nil
-		case m := <-messages:
-			if err := f.applyBatch(ctx, m, messages); err != nil {
-				return err
-			}
-			f.caughtUp(target)
 		}
+		if err := f.applyAll(ctx, messages); err != nil {
+			return err
+		}
+		f.caughtUp(target)
 	}
 }
 
-func (f *Feed) applyBatch(ctx context.Context, m bus.Message, more <-chan bus.Message) error {
+func (f *Feed) applyAll(ctx context.Context, messages []bus.Message) error {
 	var events []Event
 	var changes []view.Change
-	for n := 1; ; n++ {
+	for _, m := range messages {
 		if e, ok := f.event(m); ok {
 			events = append(events, e)
 			changes = append(changes, e.change())
 		}
-		if n == maxApply || len(more) == 0 {
-			break
-		}
-		m = <-more
 	}
-	if err := f.view.Apply(ctx, m.Seq, changes); err != nil {
+	upto := messages[len(messages)-1].Seq
+	if err := f.view.Apply(ctx, upto, changes); err != nil {
 		return fmt.Errorf("apply to the view: %w", err)
 	}
-	for w := range f.record(events, m.Seq) {
+	for w := range f.record(events, upto) {
 		for _, e := range events {
 			w.Offer(e)
 		}
@@ -167,7 +139,8 @@ func (f *Feed) event(m bus.Message) (Event, bool) {
 }
 
 func (e Event) valid() bool {
-	return (e.Kind == Created || e.Kind == Updated || e.Kind == Deleted) && raw.String(e.Raw, "id") == e.ID
+	known := e.Kind == Created || e.Kind == Updated || e.Kind == Deleted
+	return known && json.Valid(e.Raw) && raw.String(e.Raw, "id") == e.ID
 }
 
 func (e Event) change() view.Change {
@@ -184,13 +157,7 @@ func (f *Feed) record(events []Event, upto uint64) map[Watcher]struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, e := range events {
-		if len(f.ring) < cap(f.ring) {
-			f.ring = append(f.ring, e)
-			continue
-		}
-		f.floor = f.ring[f.head].Seq
-		f.ring[f.head] = e
-		f.head = (f.head + 1) % len(f.ring)
+		f.ring.add(e)
 	}
 	f.now = upto
 	if f.moved != nil {

@@ -47,10 +47,14 @@ func uniques(r *schema.Resource, record, other members) []Unique {
 		if !f.Unique || f.Name == "id" || isNull(record[f.Name]) || bytes.Equal(record[f.Name], other[f.Name]) {
 			continue
 		}
-		sum := sha256.Sum256(record[f.Name])
-		list = append(list, Unique{Field: f.Name, Hash: base64.RawURLEncoding.EncodeToString(sum[:])})
+		list = append(list, Unique{Field: f.Name, Hash: digest(record[f.Name])})
 	}
 	return list
+}
+
+func digest(value json.RawMessage) string {
+	sum := sha256.Sum256(value)
+	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
 // isNull reports whether a member is absent or null.

@@ -8,52 +8,6 @@ import (
 	"tidings/fault"
 )
 
-// Join makes w a watcher and returns the events after the position that it has
-// missed; every later event is offered, so that none is missing and none comes
-// twice. With FromNow there are no missed events. When the ring of recent
-// events does not reach back to the position the error is ErrBehind and w is
-// no watcher.
-func (f *Feed) Join(after uint64, w Watcher) (missed []Event, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if after != FromNow {
-		if missed, err = f.recent(after, f.now); err != nil {
-			return nil, err
-		}
-	}
-	f.watchers[w] = struct{}{}
-	return missed, nil
-}
-
-// Leave ends what Join began. An Offer that is under way may still arrive.
-func (f *Feed) Leave(w Watcher) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.watchers, w)
-}
-
-// Recent returns the events with after < Seq <= upto, of all types, from the
-// ring; ErrBehind when it does not reach back to after.
-func (f *Feed) Recent(after, upto uint64) ([]Event, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.recent(after, upto)
-}
-
-func (f *Feed) recent(after, upto uint64) ([]Event, error) {
-	if after < f.floor {
-		return nil, ErrBehind
-	}
-	var events []Event
-	for i := range len(f.ring) {
-		e := f.ring[(f.head+i)%len(f.ring)]
-		if e.Seq > after && e.Seq <= upto {
-			events = append(events, e)
-		}
-	}
-	return events, nil
-}
-
 // Replay reads the changes of one type (of one record when id is not empty)
 // after a position from the log and calls fn for each, in order, up to where
 // the view stood when Replay was called; it returns that place. When changes
@@ -117,9 +71,12 @@ type chain struct {
 }
 
 func (c *chain) holds(m bus.Message) bool {
-	whole := m.Prev <= c.after || c.last[m.Subject] == m.Prev
+	last := c.last[m.Subject]
 	c.last[m.Subject] = m.Seq
-	return whole
+	if last > 0 {
+		return m.Prev == last
+	}
+	return m.Prev <= c.after
 }
 
 func expired(why string) error {

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"tidings/bus"
 	"tidings/bus/bustest"
 	"tidings/fault"
 	"tidings/resource"
@@ -129,6 +131,53 @@ func TestUpdatesOfOneRecordAreNotLost(t *testing.T) {
 		if !json.Valid(last.Raw) || !contains(last.Raw, f) {
 			t.Errorf("%s lacks %s", last.Raw, f)
 		}
+	}
+}
+
+// Everybody writes one record, through two workers, and nobody is refused.
+func TestAHotRecordRefusesNobody(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	s := resourcetest.On(t, b, socialDir, resource.FeedOptions{})
+	resourcetest.On(t, b, socialDir, resource.FeedOptions{})
+	submit(t, s, createUser("carol"))
+	var wg sync.WaitGroup
+	for i := range 200 {
+		wg.Go(func() {
+			submit(t, s, resource.Command{Type: "User", Verb: resource.Update, Who: admin, Input: json.RawMessage(fmt.Sprintf(`{"id":"carol","name":"n%d"}`, i))})
+		})
+	}
+	wg.Wait()
+}
+
+func TestALongIDHarmsNobody(t *testing.T) {
+	t.Parallel()
+	s := resourcetest.New(t, socialDir)
+	for _, verb := range []resource.Verb{resource.Update, resource.Delete} {
+		_, err := s.Client.Submit(t.Context(), resource.Command{Type: "User", Verb: verb, Who: admin, Input: json.RawMessage(`{"id":"` + strings.Repeat("a", 5000) + `"}`)})
+		if !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: %v", verb, err)
+		}
+	}
+	if err := s.Bus.Ready(); err != nil {
+		t.Error(err)
+	}
+	submit(t, s, createUser("carol"))
+}
+
+// What the log should never carry is named in the log, and left out.
+func TestAMessageThatIsNoRecordStopsNothing(t *testing.T) {
+	t.Parallel()
+	s := resourcetest.New(t, socialDir)
+	for i, bad := range []string{`{"id":"x0","name":`, `[]`, ``, `{"id":"other"}`} {
+		_, err := s.Bus.Append(t.Context(), bus.Entry{Subject: s.Bus.Subjects().Record("User", fmt.Sprintf("x%d", i)), Header: bus.Header{"Tidings-Kind": {"CREATED"}}, Data: []byte(bad)})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := submit(t, s, createUser("carol"))
+	if err := s.Client.WaitFor(t.Context(), r.Seq); err != nil {
+		t.Error(err)
 	}
 }
 

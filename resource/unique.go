@@ -27,6 +27,9 @@ func (w *Worker) reservations(ctx context.Context, typ string, d Decision) ([]bu
 		if err != nil {
 			return nil, err
 		}
+		if held, err = w.holds(ctx, typ, held, u); err != nil {
+			return nil, err
+		}
 		if held != "" && held != d.ID {
 			return nil, &fault.Error{Code: fault.Conflict, Field: "input." + u.Field, Message: "another " + typ + " has this " + u.Field}
 		}
@@ -45,6 +48,26 @@ func (w *Worker) reservations(ctx context.Context, typ string, d Decision) ([]bu
 		entries = append(entries, e)
 	}
 	return entries, nil
+}
+
+// holds returns the holder of a value if its record still has it, otherwise
+// nobody: while a field was not @unique its reservations were not kept.
+func (w *Worker) holds(ctx context.Context, typ, holder string, u Unique) (string, error) {
+	if holder == "" {
+		return "", nil
+	}
+	m, err := w.bus.Last(ctx, w.bus.Subjects().Record(typ, holder))
+	if err != nil {
+		return "", fmt.Errorf("read the holder of %s.%s: %w", typ, u.Field, err)
+	}
+	var record members
+	if m == nil || m.Header.Get(headerKind) == string(Deleted) || json.Unmarshal(m.Data, &record) != nil {
+		return "", nil
+	}
+	if isNull(record[u.Field]) || digest(record[u.Field]) != u.Hash {
+		return "", nil
+	}
+	return holder, nil
 }
 
 // reservation reads who holds a value and returns the message that would

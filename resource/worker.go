@@ -3,8 +3,6 @@ package resource
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -19,10 +17,6 @@ const (
 	headerActor   = "Tidings-Actor"
 	headerCommand = "Tidings-Command"
 )
-
-// maxAttempts bounds how often a command is decided anew because others wrote
-// in between. Each attempt that loses means that another command has won.
-const maxAttempts = 32
 
 // WorkerOptions tunes a worker. The zero value is good.
 type WorkerOptions struct {
@@ -46,12 +40,13 @@ type Worker struct {
 	concurrency int
 	now         func() time.Time
 	newID       func() string
+	records     recordLocks
 	log         *slog.Logger
 }
 
 // NewWorker returns a worker. Run makes it go.
 func NewWorker(b *bus.Bus, m *schema.Model, o WorkerOptions) *Worker {
-	w := &Worker{bus: b, model: m, concurrency: o.Concurrency, now: o.Now, newID: o.NewID, log: o.Logger}
+	w := &Worker{bus: b, model: m, concurrency: o.Concurrency, now: o.Now, newID: o.NewID, records: newRecordLocks(), log: o.Logger}
 	if w.concurrency == 0 {
 		w.concurrency = 64
 	}
@@ -89,71 +84,26 @@ func (w *Worker) handler(typ string, verb Verb) func(context.Context, bus.Messag
 		if err := json.Unmarshal(m.Data, &q); err != nil {
 			return nil, nil, fault.Wrap(err, fault.BadRequest, "the command is not of the form that docs/bus.md describes")
 		}
+		if !validCommandID(q.ID) {
+			return nil, nil, fault.New(fault.BadRequest, "the command's id must be of 1 to 64 letters, digits, - and _")
+		}
 		record, err := w.Carry(ctx, Command{Type: typ, Verb: verb, Input: q.Input, Who: q.Who, ID: q.ID})
 		if err != nil {
 			return nil, nil, err
 		}
-		body, err := json.Marshal(reply{Record: record.Raw, Seq: record.Seq})
+		body, err := encodeValue(reply{Record: record.Raw, Seq: record.Seq})
 		return body, nil, err
 	}
 }
 
-// Carry carries out one command and returns after the log has acknowledged it.
-// Faults as Client.Submit.
-func (w *Worker) Carry(ctx context.Context, cmd Command) (Record, error) {
-	fresh := w.newID()
-	id, err := Target(w.model, cmd, fresh)
-	if err != nil {
-		return Record{}, err
-	}
-	for range maxAttempts {
-		record, err := w.attempt(ctx, cmd, id, fresh)
-		if !errors.Is(err, bus.ErrConflict) && !errors.Is(err, bus.ErrUnknownOutcome) {
-			return record, err
-		}
-		w.log.LogAttrs(ctx, slog.LevelDebug, "decide again", slog.String("resource", cmd.Type), slog.String("key", id))
-	}
-	return Record{}, fault.New(fault.Conflict, "%s %q is being changed by too many at once; try again", cmd.Type, id)
-}
-
-// attempt decides on what the log says now. The error is bus.ErrConflict when
-// somebody wrote meanwhile, and bus.ErrUnknownOutcome when the log did not say
-// whether it has stored the change: the next attempt finds out.
-func (w *Worker) attempt(ctx context.Context, cmd Command, id, fresh string) (Record, error) {
-	subject := w.bus.Subjects().Record(cmd.Type, id)
-	last, err := w.bus.Last(ctx, subject)
-	if err != nil {
-		return Record{}, fmt.Errorf("read %s: %w", subject, err)
-	}
-	var current []byte
-	var after uint64
-	if last != nil {
-		after = last.Seq
-		if cmd.ID != "" && last.Header.Get(headerCommand) == cmd.ID {
-			// An append whose answer was lost has happened after all.
-			return Record{Raw: last.Data, Seq: last.Seq}, nil
-		}
-		if last.Header.Get(headerKind) != string(Deleted) {
-			current = last.Data
+// validCommandID reports whether an id comes back from a header as it went in.
+func validCommandID(id string) bool {
+	for _, c := range []byte(id) {
+		if c|0x20 < 'a' || c|0x20 > 'z' {
+			if (c < '0' || c > '9') && c != '-' && c != '_' {
+				return false
+			}
 		}
 	}
-	d, err := Decide(w.model, cmd, current, w.now(), fresh)
-	if err != nil {
-		return Record{}, err
-	}
-	entries, err := w.reservations(ctx, cmd.Type, d)
-	if err != nil {
-		return Record{}, err
-	}
-	entries = append(entries, bus.Entry{
-		Subject: subject,
-		Header:  bus.Header{headerKind: {string(d.Kind)}, headerActor: {cmd.Who.Subject}, headerCommand: {cmd.ID}},
-		Data:    d.Raw,
-		After:   after,
-	})
-	seq, err := w.bus.Append(ctx, entries...)
-	if err != nil {
-		return Record{}, err
-	}
-	return Record{Raw: d.Answer, Seq: seq}, nil
+	return id != "" && len(id) <= 64
 }

@@ -10,9 +10,22 @@ var (
 	actionNames = map[string]Action{"READ": Read, "CREATE": Create, "UPDATE": Update, "DELETE": Delete}
 )
 
+// everyAction is what a rule without `on` covers.
+var everyAction = []string{"READ", "CREATE", "UPDATE", "DELETE"}
+
+// fieldActions is what a rule without `on` covers on a field. A value that a
+// new record cannot be without must be given by whoever creates it: else the
+// type's rule for CREATE would promise what the field's takes back.
+func fieldActions(def *ast.FieldDefinition) []string {
+	if def.Type.NonNull && def.Directives.ForName("default") == nil && def.Directives.ForName("owner") == nil {
+		return []string{"READ", "UPDATE"}
+	}
+	return everyAction
+}
+
 // rules unites the @auth directives of one place; nil for an action that none
-// of them names.
-func (c *compiler) rules(directives ast.DirectiveList) [4]*Rule {
+// of them names. Without `on` a directive covers the implied actions.
+func (c *compiler) rules(directives ast.DirectiveList, implied []string) [4]*Rule {
 	var rules [4]*Rule
 	for _, directive := range directives.ForNames("auth") {
 		var roles Roles
@@ -25,7 +38,7 @@ func (c *compiler) rules(directives ast.DirectiveList) [4]*Rule {
 		actions := words(directive, "on")
 		switch {
 		case actions == nil:
-			actions = []string{"READ", "CREATE", "UPDATE", "DELETE"}
+			actions = implied
 		case len(actions) == 0:
 			c.at(directive.Position, "name at least one action, or leave `on` out to cover them all", "@auth covers no action, so it would have no effect")
 		}

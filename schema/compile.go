@@ -35,7 +35,7 @@ func (c *compiler) compile() *Model {
 // functions keeps the rules of the root fields that were written by hand.
 func (c *compiler) functions(m *Model, root *ast.Definition) {
 	for _, field := range root.Fields {
-		if rules := c.rules(field.Directives); rules[Read] != nil {
+		if rules := c.rules(field.Directives, everyAction); rules[Read] != nil {
 			m.functions[root.Name+"."+field.Name] = rules[Read]
 		}
 	}
@@ -48,7 +48,7 @@ func (c *compiler) resource(def *ast.Definition) *Resource {
 		fields: map[string]*Field{},
 	}
 	r.Plural = c.plural(def, r.Singular)
-	rules := c.rules(def.Directives)
+	rules := c.rules(def.Directives, everyAction)
 	for action, rule := range rules {
 		r.Auth[action] = Rule{Admin | Service}
 		if rule != nil {
@@ -138,7 +138,7 @@ func (c *compiler) owner(r *Resource, field *Field, def *ast.FieldDefinition) {
 
 // field compiles what does not depend on other resources.
 func (c *compiler) field(def *ast.FieldDefinition) *Field {
-	field := &Field{Name: def.Name, Type: def.Type, Position: def.Position, Kind: KindObject, Auth: c.rules(def.Directives)}
+	field := &Field{Name: def.Name, Type: def.Type, Position: def.Position, Kind: KindObject, Auth: c.rules(def.Directives, fieldActions(def))}
 	field.Auth[Delete] = nil // records are deleted whole: the type's rule decides
 	if def.Directives.ForName("belongsTo") != nil || def.Directives.ForName("hasMany") != nil {
 		return field // relation compiles it

@@ -97,8 +97,8 @@ func (c *compiler) key(r *Resource, relation *Field, directive *ast.Directive, a
 		return
 	case name == "id" && arg == "target":
 		c.at(pos, "name the field of "+r.Name+" that holds the other record's id", "%s.id is the id of %s itself", r.Name, r.Name)
-	case key.Auth[Read] != nil && relation.Auth[Read] == nil:
-		c.at(pos, "give the relation the same @auth as "+key.Name,
+	case key.Auth[Read] != nil && (relation.Auth[Read] == nil || relation.Auth[Read].Roles&^key.Auth[Read].Roles != 0):
+		c.at(pos, "give the relation the @auth of "+key.Name+", or a stricter one",
 			"the relation %s would reveal %s.%s, which has a rule of its own", relation.Name, r.Name, name)
 	}
 	key.Indexed = true

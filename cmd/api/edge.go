@@ -31,7 +31,9 @@ func newEdge(c boot.Config, rooms *boot.Rooms, log *slog.Logger) (*edge, error) 
 	if c.Dev {
 		e.delay, e.window = 0, time.Second
 	}
-	e.hub = realtime.NewHub(rooms.Engine, rooms.Verifier, realtime.Options{AllowedOrigins: c.AllowedOrigins(), DrainWindow: e.window, Logger: log})
+	e.hub = realtime.NewHub(rooms.Engine, rooms.Verifier, realtime.Options{
+		AllowedOrigins: c.AllowedOrigins(), DrainWindow: e.window, Ready: rooms.CaughtUp, Logger: log,
+	})
 	gateway, err := soap.NewGateway(rooms.Bus, rooms.Model, rooms.SOAP())
 	if err != nil {
 		return nil, err

@@ -77,7 +77,7 @@ func parts(c boot.Config, rooms *boot.Rooms, log *slog.Logger, public net.Listen
 		if err != nil {
 			return nil, fmt.Errorf("%w; another address is chosen with --admin", err)
 		}
-		list = append(list, proc.Part{Name: "admin", Run: func(ctx context.Context) error { return proc.Admin(ctx, l, e.ready) }})
+		list = append(list, proc.Part{Name: "admin", Run: func(ctx context.Context) error { return proc.Admin(ctx, log, l, e.ready) }})
 	}
 	list = append(list, rooms.Reading()...)
 	if c.NATSURL == "" {
@@ -88,7 +88,7 @@ func parts(c boot.Config, rooms *boot.Rooms, log *slog.Logger, public net.Listen
 		list = append(list, writing...)
 	}
 	list = append(list, proc.Part{Name: "edge", Run: func(ctx context.Context) error {
-		return proc.ServeHTTP(ctx, public, e, e.drain)
+		return proc.ServeHTTP(ctx, log, public, e, e.drain)
 	}})
 	if c.Dev {
 		list = append(list, proc.Part{Name: "banner", Run: func(ctx context.Context) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -14,7 +15,7 @@ import (
 // the bus suffers from. Ready and started are 200 when ready returns nil,
 // otherwise 503 with the reason. The port is for operators; it must not be
 // reachable from outside.
-func Admin(ctx context.Context, l net.Listener, ready func() error) error {
+func Admin(ctx context.Context, log *slog.Logger, l net.Listener, ready func() error) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	check := func(w http.ResponseWriter, _ *http.Request) {
@@ -26,18 +27,20 @@ func Admin(ctx context.Context, l net.Listener, ready func() error) error {
 	}
 	mux.HandleFunc("GET /readyz", check)
 	mux.HandleFunc("GET /startupz", check)
-	return ServeHTTP(ctx, l, mux, func(context.Context) {})
+	return ServeHTTP(ctx, log, l, mux, func(context.Context) {})
 }
 
 // ServeHTTP serves h on l until ctx ends; then it calls drain, and after it
 // closes what is left. drain gets a context that does not end with ctx.
-func ServeHTTP(ctx context.Context, l net.Listener, h http.Handler, drain func(context.Context)) error {
+func ServeHTTP(ctx context.Context, log *slog.Logger, l net.Listener, h http.Handler, drain func(context.Context)) error {
 	srv := &http.Server{
-		Handler: h,
-		// Against clients that send a byte now and then. Streams lift the read
-		// deadline for themselves; writes have deadlines of their own.
+		Handler:  h,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		// Against clients that send or take a byte now and then. Streams set
+		// deadlines of their own, which replace these.
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       60 * time.Second,
+		WriteTimeout:      90 * time.Second,
 		IdleTimeout:       120 * time.Second,
 		MaxHeaderBytes:    64 << 10,
 	}

@@ -21,7 +21,7 @@ func TestAdminTellsLiveFromReady(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		ended <- proc.Admin(ctx, l, func() error { return errors.New("the view is still catching up") })
+		ended <- proc.Admin(ctx, silent, l, func() error { return errors.New("the view is still catching up") })
 	}()
 	for path, want := range map[string]int{"/livez": 200, "/readyz": 503, "/startupz": 503, "/other": 404} {
 		status, body := get(t, "http://"+l.Addr().String()+path)

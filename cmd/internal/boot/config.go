@@ -8,7 +8,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +35,7 @@ type Config struct {
 
 	NATSURL    string `env:"NATS_URL" secret:"true" help:"servers of the bus, comma separated; none: one is embedded, and api is the worker too"`
 	NATSListen string `env:"NATS_LISTEN" flag:"nats-listen" help:"address where the embedded bus accepts other clients; empty for none"`
+	SyncAlways bool   `env:"SYNC_ALWAYS" flag:"sync-always" help:"force each message of the embedded log to the disk, at a tenth of the speed: survives a power cut"`
 	Prefix     string `env:"PREFIX" flag:"prefix" envDefault:"tidings" help:"first token of every subject"`
 	Replicas   int    `env:"REPLICAS" flag:"replicas" envDefault:"1" help:"copies of the log in a cluster of servers"`
 	History    int64  `env:"HISTORY" flag:"history" envDefault:"64" help:"changes that the log keeps of each record"`
@@ -69,6 +72,7 @@ func ReadConfig(program string, args, environ []string, print func(format string
 	if err := env.ParseWithOptions(&c, env.Options{Prefix: prefix, Environment: vars}); err != nil {
 		return c, fmt.Errorf("read the environment: %w", err)
 	}
+	c.emptied(vars)
 	set := c.flags(program, print)
 	printConfig := set.Bool("print-config", false, "print the configuration, secrets masked, and end")
 	if err := set.Parse(args); err != nil {
@@ -84,7 +88,37 @@ func ReadConfig(program string, args, environ []string, print func(format string
 		c.print(print)
 		return c, ErrHelp
 	}
-	return c, nil
+	return c, c.check()
+}
+
+// emptied takes a text that is set to nothing at its word: the library would
+// put the default in its place.
+func (c *Config) emptied(vars map[string]string) {
+	for _, s := range c.settings() {
+		if value, given := vars[s.name]; given && value == "" && s.value.Kind() == reflect.String {
+			s.value.SetString("")
+		}
+	}
+}
+
+// check refuses values that cannot be meant.
+func (c *Config) check() error {
+	for _, rule := range []struct {
+		good   bool
+		remedy string
+	}{
+		{c.Replicas >= 1 && c.Replicas <= 5, "TIDINGS_REPLICAS must be from 1 to 5"},
+		{c.History >= 1, "TIDINGS_HISTORY must be at least 1: the last change of a record is its state"},
+		{c.JWTLeeway >= 0 && c.JWTLeeway <= 5*time.Minute, "TIDINGS_JWT_LEEWAY must be from 0 to 5m"},
+		{c.DrainDelay >= 0 && c.DrainWindow >= 0, "TIDINGS_DRAIN_DELAY and TIDINGS_DRAIN_WINDOW must not be negative"},
+		{c.Schema != "", "TIDINGS_SCHEMA must name the directory of the *.graphql files"},
+		{c.Prefix != "" && !strings.ContainsAny(c.Prefix, ".*> \t"), "TIDINGS_PREFIX must be one token of a subject: no dots, blanks and wildcards"},
+	} {
+		if !rule.good {
+			return errors.New(rule.remedy)
+		}
+	}
+	return nil
 }
 
 // setting is one field of Config with its tags.
@@ -121,22 +155,35 @@ func variables(environ []string) (map[string]string, error) {
 		if !strings.HasPrefix(name, prefix) {
 			continue
 		}
-		if _, known := secrets[name]; known {
-			vars[name] = value
-			continue
-		}
 		base, isFile := strings.CutSuffix(name, "_FILE")
-		if !isFile || !secrets[base] {
+		isFile = isFile && secrets[base]
+		if _, known := secrets[name]; !known && !isFile {
+			if serviceLink.MatchString(name) {
+				continue
+			}
 			return nil, fmt.Errorf("unknown variable %s; see --help for those that exist", name)
 		}
-		content, err := os.ReadFile(value)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		if isFile {
+			content, err := os.ReadFile(value)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			name, value = base, strings.TrimSpace(string(content))
 		}
-		vars[base] = strings.TrimSpace(string(content))
+		if _, twice := vars[name]; twice {
+			return nil, fmt.Errorf("%s and %s_FILE are both set; remove one", name, name)
+		}
+		if secrets[name] && value == "" {
+			return nil, fmt.Errorf("%s is set to nothing; give it a value or remove it", name)
+		}
+		vars[name] = value
 	}
 	return vars, nil
 }
+
+// serviceLink matches what Kubernetes puts into the environment of every pod
+// for a Service whose name begins with ours.
+var serviceLink = regexp.MustCompile(`^TIDINGS_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
 func (c *Config) flags(program string, print func(string, ...any)) *flag.FlagSet {
 	set := flag.NewFlagSet(program, flag.ContinueOnError)
@@ -215,3 +262,26 @@ func list(s string) []string {
 
 // AllowedOrigins are the origins of Config.Origins.
 func (c Config) AllowedOrigins() []string { return list(c.Origins) }
+
+// ServiceName is the SOAP service's name: as configured, or the schema
+// directory's name and "Service", such as SocialService.
+func (c Config) ServiceName() string {
+	if c.Service != "" {
+		return c.Service
+	}
+	dir, err := filepath.Abs(c.Schema)
+	if err != nil {
+		return "Service"
+	}
+	letters := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, filepath.Base(dir))
+	letters = strings.TrimLeft(letters, "0123456789")
+	if letters == "" {
+		return "Service"
+	}
+	return strings.ToUpper(letters[:1]) + letters[1:] + "Service"
+}

@@ -35,6 +35,23 @@ func TestAFlagWinsOverItsVariable(t *testing.T) {
 	}
 }
 
+func TestWhatIsSetToNothingIsNothing(t *testing.T) {
+	t.Parallel()
+	if c, _, err := read(nil, []string{"TIDINGS_ADMIN="}); err != nil || c.Admin != "" {
+		t.Errorf("%q, %v", c.Admin, err)
+	}
+}
+
+// Kubernetes sets such variables for a Service called tidings or tidings-nats.
+func TestServiceLinksArePassedOver(t *testing.T) {
+	t.Parallel()
+	_, _, err := read(nil, []string{"TIDINGS_SERVICE_HOST=10.0.0.1", "TIDINGS_PORT=tcp://10.0.0.1:80", "TIDINGS_PORT_80_TCP_ADDR=10.0.0.1",
+		"TIDINGS_NATS_SERVICE_PORT_CLIENT=4222", "TIDINGS_NATS_PORT_4222_TCP=tcp://10.0.0.1:4222"})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func TestASecretComesFromAFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "secret")
@@ -57,6 +74,13 @@ func TestMistakesAreNamed(t *testing.T) {
 		{nil, []string{"TIDINGS_LISTEN_FILE=x"}, "TIDINGS_LISTEN_FILE"},
 		{nil, []string{"TIDINGS_JWT_SECRET_FILE=/does/not/exist"}, "TIDINGS_JWT_SECRET_FILE"},
 		{nil, []string{"TIDINGS_REPLICAS=many"}, "Replicas"},
+		{nil, []string{"TIDINGS_JWT_SECRET=a", "TIDINGS_JWT_SECRET_FILE=/dev/null"}, "both set"},
+		{nil, []string{"TIDINGS_NATS_URL="}, "set to nothing"},
+		{nil, []string{"TIDINGS_REPLICAS=-1"}, "TIDINGS_REPLICAS"},
+		{nil, []string{"TIDINGS_HISTORY=0"}, "TIDINGS_HISTORY"},
+		{nil, []string{"TIDINGS_JWT_LEEWAY=1000h"}, "TIDINGS_JWT_LEEWAY"},
+		{[]string{"--drain-delay", "-5s"}, nil, "TIDINGS_DRAIN_DELAY"},
+		{[]string{"--prefix", "a.b"}, nil, "TIDINGS_PREFIX"},
 		{[]string{"--listn", ":1"}, nil, "listn"},
 		{[]string{"serve"}, nil, "serve"},
 	} {

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
+	"sync/atomic"
 	"time"
 
 	"tidings/auth"
@@ -35,6 +34,7 @@ type Rooms struct {
 
 	config Config
 	log    *slog.Logger
+	away   atomic.Int64 // since when the bus is away, in Unix nanoseconds; 0 when it is there
 }
 
 // Open builds the rooms. An error names the setting to mend where one is to
@@ -101,7 +101,7 @@ func (c Config) LoadSchema() (*schema.Model, error) {
 func (c Config) bus(log *slog.Logger) bus.Options {
 	o := bus.Options{
 		URL: c.NATSURL, Prefix: c.Prefix, Replicas: c.Replicas, History: c.History,
-		Name: "tidings", Listen: c.NATSListen, Logger: log,
+		Name: "tidings", Listen: c.NATSListen, SyncAlways: c.SyncAlways, Logger: log,
 	}
 	if c.NATSURL == "" {
 		o.Dir = filepath.Join(c.Data, "log")
@@ -120,29 +120,6 @@ func (c Config) viewDir() string {
 
 func (c Config) introspection(who auth.Principal) bool {
 	return c.Dev || who.Roles.Has(schema.Admin)
-}
-
-// ServiceName is the SOAP service's name: as configured, or the schema
-// directory's name and "Service", such as SocialService.
-func (c Config) ServiceName() string {
-	if c.Service != "" {
-		return c.Service
-	}
-	dir, err := filepath.Abs(c.Schema)
-	if err != nil {
-		return "Service"
-	}
-	letters := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return -1
-	}, filepath.Base(dir))
-	letters = strings.TrimLeft(letters, "0123456789")
-	if letters == "" {
-		return "Service"
-	}
-	return strings.ToUpper(letters[:1]) + letters[1:] + "Service"
 }
 
 // SOAP are the options that both ends of the SOAP binding share.
@@ -171,12 +148,33 @@ func (r *Rooms) Writing() ([]proc.Part, error) {
 	return []proc.Part{{Name: "worker", Run: w.Run}, {Name: "soap", Run: s.Run}}, nil
 }
 
-// Ready returns nil when the process can answer: connected, and the view has
-// caught up with the log once.
+// awayGrace is how long the bus may be away before a process says that it is
+// not ready: longer than a cluster takes to elect a leader (up to 9 s), since
+// otherwise all processes would be taken out of service at once, and for nothing.
+const awayGrace = 15 * time.Second
+
+// Ready returns nil when the process can answer: the view has caught up with
+// the log once, and the bus is there or was until a moment ago.
 func (r *Rooms) Ready() error {
-	if err := r.Bus.Ready(); err != nil {
+	if err := r.CaughtUp(); err != nil {
 		return err
 	}
+	err := r.Bus.Ready()
+	if err == nil {
+		r.away.Store(0)
+		return nil
+	}
+	now := time.Now().UnixNano()
+	r.away.CompareAndSwap(0, now)
+	if time.Duration(now-r.away.Load()) < awayGrace {
+		return nil
+	}
+	return err
+}
+
+// CaughtUp returns nil once the view has shown all that was in the log when
+// the process started.
+func (r *Rooms) CaughtUp() error {
 	select {
 	case <-r.Feed.Ready():
 		return nil
@@ -200,29 +198,4 @@ func (r *Rooms) Close() error {
 		errs = append(errs, r.Bus.Close(ctx))
 	}
 	return errors.Join(errs...)
-}
-
-// functions are the Go functions of the service itself, for the hand-written
-// root fields that name them: `count(target: Int = 10): Int!` on Subscription
-// counts to target, one number a second. It is there to try a connection.
-func functions(m *schema.Model) map[string]graphql.Function {
-	if m.Contract.Subscription == nil || m.Contract.Subscription.Fields.ForName("count") == nil || m.Root("Subscription", "count") != nil {
-		return nil
-	}
-	return map[string]graphql.Function{"Subscription.count": {Subscribe: count}}
-}
-
-func count(ctx context.Context, call graphql.Call) iter.Seq2[any, error] {
-	return func(yield func(any, error) bool) {
-		target, _ := call.Args["target"].(int64)
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for n := int64(1); n <= target && yield(n, nil) && n < target; n++ {
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}
 }

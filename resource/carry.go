@@ -1,0 +1,210 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"tidings/bus"
+	"tidings/fault"
+)
+
+const (
+	// appendWait bounds one append. An answer that was lost on the way never
+	// comes; asking the log what happened takes less.
+	appendWait = 3 * time.Second
+	// maxPause bounds the pause between two attempts.
+	maxPause = 500 * time.Millisecond
+)
+
+// Carry carries out one command and returns after the log has acknowledged it.
+// It tries until ctx ends (within 10 s when that has no deadline): decides anew
+// when somebody wrote in between, waits when the log cannot be reached, and
+// looks into the log when an answer was lost. Faults as Client.Submit.
+func (w *Worker) Carry(ctx context.Context, cmd Command) (Record, error) {
+	ctx, cancel := withDeadline(ctx, 10*time.Second)
+	defer cancel()
+	fresh := w.newID()
+	id, err := Target(w.model, cmd, fresh)
+	if err != nil {
+		return Record{}, err
+	}
+	c := carry{w: w, cmd: cmd, fresh: fresh, subject: w.bus.Subjects().Record(cmd.Type, id)}
+	unlock, err := w.records.lock(ctx, c.subject)
+	if err != nil {
+		return Record{}, fault.Of(err)
+	}
+	defer unlock()
+	for attempt := 0; ; attempt++ {
+		record, err := c.attempt(ctx)
+		if err == nil || !again(err) {
+			return record, err
+		}
+		w.log.LogAttrs(ctx, slog.LevelDebug, "try again", slog.String("resource", cmd.Type), slog.String("key", id), slog.Any("error", err))
+		if !pause(ctx, attempt) {
+			return Record{}, giveUp(cmd.Type, id, err)
+		}
+	}
+}
+
+func withDeadline(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, most)
+}
+
+// again reports whether another attempt may come to a better end.
+func again(err error) bool {
+	return errors.Is(err, bus.ErrConflict) || errors.Is(err, bus.ErrUnknownOutcome) || fault.Is(err, fault.Unavailable)
+}
+
+// pause waits a while that grows, by chance, so that writers who met do not
+// meet again. It reports false when ctx ended.
+func pause(ctx context.Context, attempt int) bool {
+	most := min(time.Millisecond<<min(attempt, 10), maxPause)
+	t := time.NewTimer(rand.N(most))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// giveUp says why time ran out.
+func giveUp(typ, id string, err error) error {
+	switch {
+	case errors.Is(err, bus.ErrConflict):
+		return fault.Wrap(err, fault.Conflict, "%s %q is being changed by too many at once; try again", typ, id)
+	case errors.Is(err, bus.ErrUnknownOutcome):
+		return fault.Wrap(err, fault.Timeout, "the log did not answer in time; the change may have happened")
+	}
+	return err
+}
+
+// carry is one command on its way.
+type carry struct {
+	w       *Worker
+	cmd     Command
+	fresh   string
+	subject string
+	// doubts are the appends that got no answer, oldest first.
+	doubts []doubt
+}
+
+// doubt is an append of which nobody knows whether it has happened.
+type doubt struct {
+	after  uint64 // the sequence that it expected
+	answer []byte
+}
+
+// attempt decides on what the log says now. The error is bus.ErrConflict when
+// somebody wrote meanwhile, and bus.ErrUnknownOutcome when the log did not say
+// whether it has stored the change: the next attempt finds out.
+func (c *carry) attempt(ctx context.Context) (Record, error) {
+	last, err := c.w.bus.Last(ctx, c.subject)
+	if err != nil {
+		return Record{}, fmt.Errorf("read %s: %w", c.subject, err)
+	}
+	if done, err := c.happened(ctx, last); err != nil || done.Seq > 0 {
+		return done, err
+	}
+	var current []byte
+	var after uint64
+	if last != nil {
+		after = last.Seq
+		if last.Header.Get(headerKind) != string(Deleted) {
+			current = last.Data
+		}
+	}
+	d, err := Decide(c.w.model, c.cmd, current, c.w.now(), c.fresh)
+	if err != nil {
+		return Record{}, err
+	}
+	entries, err := c.w.reservations(ctx, c.cmd.Type, d)
+	if err != nil {
+		return Record{}, err
+	}
+	entries = append(entries, bus.Entry{
+		Subject: c.subject,
+		Header:  bus.Header{headerKind: {string(d.Kind)}, headerActor: {c.cmd.Who.Subject}, headerCommand: {c.cmd.ID}},
+		Data:    d.Raw,
+		After:   after,
+	})
+	appending, cancel := context.WithTimeout(ctx, appendWait)
+	defer cancel()
+	seq, err := c.w.bus.Append(appending, entries...)
+	if errors.Is(err, bus.ErrUnknownOutcome) {
+		c.doubts = append(c.doubts, doubt{after: after, answer: d.Answer})
+	}
+	if err != nil {
+		return Record{}, err
+	}
+	return Record{Raw: d.Answer, Seq: seq}, nil
+}
+
+// happened looks for a change whose acknowledgement was lost: among the
+// record's messages since, by the command's id. Others may have written after
+// it. Seq is 0 when it is not there; if it still comes, the next append, which
+// expects what it expected or more, fails, and it is found then.
+func (c *carry) happened(ctx context.Context, last *bus.Message) (done Record, err error) {
+	if len(c.doubts) == 0 || last == nil || last.Seq <= c.doubts[0].after {
+		return Record{}, nil
+	}
+	_, err = c.w.bus.Read(ctx, c.subject, c.doubts[0].after, last.Seq, func(m bus.Message) error {
+		if m.Header.Get(headerCommand) == c.cmd.ID {
+			done = c.outcome(m)
+		}
+		return nil
+	})
+	if err != nil {
+		return Record{}, fmt.Errorf("look for %s in the log: %w", c.cmd.ID, err)
+	}
+	return done, nil
+}
+
+// outcome is the answer to a change that is found in the log: the record, for
+// Delete as it was.
+func (c *carry) outcome(m bus.Message) Record {
+	if c.cmd.Verb != Delete {
+		return Record{Raw: m.Data, Seq: m.Seq}
+	}
+	for _, d := range c.doubts {
+		if d.after == m.Prev {
+			return Record{Raw: d.answer, Seq: m.Seq}
+		}
+	}
+	return Record{Raw: m.Data, Seq: m.Seq}
+}
+
+// recordLocks let the commands of one record follow one another in this
+// process: writers who would only take turns in losing do not reach the log.
+// Records share a lock by chance; that costs a wait and no more.
+type recordLocks struct {
+	seed  maphash.Seed
+	locks []chan struct{}
+}
+
+func newRecordLocks() recordLocks {
+	l := recordLocks{seed: maphash.MakeSeed(), locks: make([]chan struct{}, 1024)}
+	for i := range l.locks {
+		l.locks[i] = make(chan struct{}, 1)
+	}
+	return l
+}
+
+func (l recordLocks) lock(ctx context.Context, subject string) (unlock func(), err error) {
+	c := l.locks[maphash.String(l.seed, subject)%uint64(len(l.locks))]
+	select {
+	case c <- struct{}{}:
+		return func() { <-c }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,126 @@
+package resource_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"tidings/bus"
+	"tidings/bus/bustest"
+	"tidings/resource"
+)
+
+// cutter is a proxy before a NATS server. It passes everything on, but cuts the
+// connection right after a client sent the bytes that it waits for: the server
+// does the work, and the client never learns of it.
+type cutter struct {
+	net.Listener
+	server string
+	after  []byte
+	cuts   atomic.Int32
+	wg     sync.WaitGroup
+}
+
+func newCutter(t *testing.T, serverURL, after string) *cutter {
+	t.Helper()
+	u, err := url.Parse(serverURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cutter{Listener: l, server: u.Host, after: []byte(after)}
+	c.wg.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.wg.Go(func() { c.pipe(client) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		c.wg.Wait()
+	})
+	return c
+}
+
+func (c *cutter) pipe(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial("tcp", c.server)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	c.wg.Go(func() {
+		_, _ = io.Copy(client, server)
+		_ = client.Close()
+	})
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := client.Read(buf)
+		if err != nil {
+			return
+		}
+		cut := c.cuts.Load() > 0 && bytes.Contains(buf[:n], c.after) && c.cuts.Add(-1) >= 0
+		if cut {
+			_ = client.Close() // before the server can answer
+		}
+		if _, err := server.Write(buf[:n]); err != nil {
+			return
+		}
+		if cut {
+			// The server has the bytes once it has answered a ping of ours.
+			_, _ = server.Write([]byte("PING\r\n"))
+			_, _ = server.Read(make([]byte, 1))
+			return
+		}
+	}
+}
+
+// A command whose acknowledgement is lost is neither carried out twice nor
+// answered with an error: the worker finds it in the log.
+func TestALostAcknowledgementIsFoundInTheLog(t *testing.T) {
+	t.Parallel()
+	server := bustest.Open(t, bus.Options{Listen: "127.0.0.1:0"})
+	proxy := newCutter(t, server.URL(), "Tidings-Command: cut-")
+	b := bustest.Open(t, bus.Options{URL: "nats://" + proxy.Addr().String(), Memory: true})
+	w := resource.NewWorker(b, social(t), resource.WorkerOptions{})
+	carry := func(id string, verb resource.Verb, input string) resource.Record {
+		t.Helper()
+		r, err := w.Carry(t.Context(), resource.Command{Type: "Post", Verb: verb, Who: alice, ID: id, Input: json.RawMessage(input)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	created := carry("whole", resource.Create, `{"title":"T"}`)
+	var post struct{ ID string }
+	if err := json.Unmarshal(created.Raw, &post); err != nil {
+		t.Fatal(err)
+	}
+	proxy.cuts.Store(1)
+	updated := carry("cut-update", resource.Update, `{"id":"`+post.ID+`","title":"U"}`)
+	if !contains(updated.Raw, `"title":"U"`) || updated.Seq != created.Seq+1 {
+		t.Errorf("updated %s at %d", updated.Raw, updated.Seq)
+	}
+	proxy.cuts.Store(1)
+	deleted := carry("cut-delete", resource.Delete, `{"id":"`+post.ID+`"}`)
+	if string(deleted.Raw) != string(updated.Raw) {
+		t.Errorf("a delete answers %s", deleted.Raw)
+	}
+	if _, last, err := server.State(t.Context()); err != nil || last != created.Seq+2 {
+		t.Errorf("the log ends at %d, want %d (%v)", last, created.Seq+2, err)
+	}
+	if proxy.cuts.Load() != 0 {
+		t.Error("no acknowledgement was lost")
+	}
+}
