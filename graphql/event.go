@@ -27,7 +27,7 @@ func (e *Engine) event(ctx context.Context, who auth.Principal, op *operation, e
 	r := e.newRun(who, op)
 	defer r.done()
 	cursor := resource.Position{Log: e.logID(), Seq: ev.Seq}.String()
-	b := &batch{object: f.target, rows: [][]byte{appendChange(nil, ev, cursor)}}
+	b := &batch{object: f.target, rows: [][]byte{change(ev, cursor)}}
 	r.changed(ctx, b, ev)
 	return r.payload(func() bool { return r.rooted(f, single(b)) }, cursor), false
 }
@@ -60,9 +60,9 @@ func (r *run) changed(ctx context.Context, b *batch, ev resource.Event) {
 	}
 }
 
-// appendChange writes what a change says of itself.
-func appendChange(buf []byte, ev resource.Event, cursor string) []byte {
-	buf = append(buf, `{"kind":"`...)
+// change is what a change says of itself, as the record of its type.
+func change(ev resource.Event, cursor string) []byte {
+	buf := append(make([]byte, 0, 96+len(ev.ID)+len(cursor)), `{"kind":"`...)
 	buf = append(buf, ev.Kind...)
 	buf = appendString(append(buf, `","id":`...), ev.ID)
 	buf = append(buf, `,"at":"`...)

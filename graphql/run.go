@@ -1,6 +1,7 @@
 package graphql
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -40,7 +41,7 @@ const maxErrors = 1000
 const dataPrefix = `{"data":`
 
 func (e *Engine) newRun(who auth.Principal, op *operation) *run {
-	size := max(512, int(op.plan.hint.Load()))
+	size := min(cmp.Or(int(op.plan.hint.Load()), 512), 64<<10) // one long answer says little of the next
 	return &run{
 		engine:  e,
 		who:     who,
