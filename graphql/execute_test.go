@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"tidings/auth"
@@ -170,4 +172,26 @@ func TestAnEngineNeedsAllItsFunctions(t *testing.T) {
 			t.Errorf("%q is not in: %v", want, err)
 		}
 	}
+}
+
+func TestManyCallersShareAnEngine(t *testing.T) {
+	t.Parallel()
+	s := newService(t, graphql.Options{Documents: 4})
+	var wg sync.WaitGroup
+	for caller := range 8 {
+		wg.Go(func() {
+			for i := range 50 {
+				skip := (caller+i)%2 == 0
+				body := s.run(t, ada, fmt.Sprintf(`query Q%d($skip: Boolean!) { user(id: "ada") { id name @skip(if: $skip) posts(limit: 1) { title } } }`, i%8), fmt.Sprintf(`{"skip":%t}`, skip))
+				want := `{"data":{"user":{"id":"ada","name":"ada!","posts":[{"title":"Post 4"}]}}}`
+				if skip {
+					want = strings.Replace(want, `"name":"ada!",`, "", 1)
+				}
+				if body != want {
+					t.Errorf("got %s, want %s", body, want)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
