@@ -6,6 +6,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"tidings/fault"
+	"tidings/internal/rawjson"
 	"tidings/resource"
 	"tidings/schema"
 	"tidings/view"
@@ -98,7 +99,7 @@ func whole(rows int) []span { return []span{{0, int32(rows)}} }
 // where the caller may not follow the field from this row.
 func (r *run) keysOf(b *batch, f *field, member string, l *link) []string {
 	keys := make([]string, len(b.rows))
-	names, found := [2]string{member}, [2]extent{}
+	names, found := [2]string{member}, [2]rawjson.Extent{}
 	wanted := 1
 	owned := f.rule != nil && b.object.owner >= 0
 	if owned {
@@ -106,15 +107,15 @@ func (r *run) keysOf(b *batch, f *field, member string, l *link) []string {
 	}
 	for i, raw := range b.rows {
 		l.spans[i] = nothing
-		if raw == nil || !find(raw, names[:wanted], found[:wanted]) {
+		if raw == nil || !rawjson.Find(raw, names[:wanted], found[:wanted]) {
 			continue
 		}
-		if f.rule != nil && !r.who.May(*f.rule, unquote(found[1].of(raw))) {
+		if f.rule != nil && !r.who.May(*f.rule, rawjson.Unquote(found[1].Of(raw))) {
 			l.refuse(i, len(b.rows), forbidden(f))
 			continue
 		}
-		if key := found[0].of(raw); !isNull(key) {
-			keys[i] = unquote(key)
+		if key := found[0].Of(raw); !rawjson.IsNull(key) {
+			keys[i] = rawjson.Unquote(key)
 		}
 	}
 	return keys
@@ -297,11 +298,11 @@ func pageInfo(page *view.Page) []byte {
 // nested takes objects out of the members of their parents.
 func (r *run) nested(b *batch, f *field) link {
 	l := link{next: &batch{object: f.target}, spans: make([]span, len(b.rows))}
-	var found [1]extent
+	var found [1]rawjson.Extent
 	for i, raw := range b.rows {
 		l.spans[i] = nothing
-		if raw != nil && find(raw, []string{f.nodes[0].Name}, found[:]) {
-			l.spans[i] = l.next.take(found[0].of(raw), f.typ)
+		if raw != nil && rawjson.Find(raw, []string{f.nodes[0].Name}, found[:]) {
+			l.spans[i] = l.next.take(found[0].Of(raw), f.typ)
 		}
 	}
 	r.authorize(l.next)
@@ -310,12 +311,12 @@ func (r *run) nested(b *batch, f *field) link {
 
 // take adds the objects of a JSON value, one or a list of them.
 func (b *batch) take(raw []byte, typ *ast.Type) span {
-	if isNull(raw) {
+	if rawjson.IsNull(raw) {
 		return nothing
 	}
 	low := int32(len(b.rows))
 	add := func(item []byte) bool {
-		if isNull(item) {
+		if rawjson.IsNull(item) {
 			item = nil
 		}
 		b.rows = append(b.rows, item)
@@ -323,7 +324,7 @@ func (b *batch) take(raw []byte, typ *ast.Type) span {
 	}
 	if typ.Elem == nil {
 		add(raw)
-	} else if !elements(raw, add) {
+	} else if !rawjson.Elements(raw, add) {
 		return nothing
 	}
 	return span{low, int32(len(b.rows))}

@@ -12,6 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"tidings/fault"
+	"tidings/internal/rawjson"
 	"tidings/schema"
 )
 
@@ -133,7 +134,7 @@ func decodeObject(raw json.RawMessage) (map[string]any, bool) {
 	if len(raw) == 0 {
 		return nil, true
 	}
-	value, ok := parseJSON(raw)
+	value, ok := rawjson.Parse(raw)
 	object, isObject := value.(map[string]any)
 	return object, ok && (isObject || value == nil)
 }

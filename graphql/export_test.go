@@ -103,13 +103,6 @@ func (m *memory) List(ctx context.Context, who auth.Principal, q view.Query) (vi
 	return *m.page, nil
 }
 
-// Find is find for one key.
-func Find(raw []byte, key string) ([]byte, bool) {
-	var found [1]extent
-	ok := find(raw, []string{key}, found[:])
-	return found[0].of(raw), ok
-}
-
 // PlainEscapes is plainEscapes without its error.
 func PlainEscapes(text string) (string, bool) {
 	plain, err := plainEscapes(text)
@@ -118,9 +111,6 @@ func PlainEscapes(text string) (string, bool) {
 
 // SamePlan reports whether two operations share a plan.
 func SamePlan(a, b *Operation) bool { return a.plan == b.plan }
-
-// ParseJSON is parseJSON.
-func ParseJSON(raw []byte) (any, bool) { return parseJSON(raw) }
 
 // Cached tells how many documents are kept, and how long their texts are.
 func Cached(e *Engine) (texts int, size int64) {

@@ -1,9 +1,7 @@
 package graphql_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -62,59 +60,6 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// FuzzFind compares the scanner with encoding/json, for every valid object.
-func FuzzFind(f *testing.F) {
-	f.Add([]byte(`{"a":1,"b":"x\"}","c":{"a":[1,{"b":2}]},"d":null}`), "c")
-	f.Add([]byte(` { "a" : [ ] , "b" : -1.5e3 } `), "b")
-	f.Add([]byte(`{"a":"\\","b":true}`), "b")
-	f.Fuzz(func(t *testing.T, raw []byte, key string) {
-		found, ok := graphql.Find(raw, key)
-		var members map[string]json.RawMessage
-		if json.Unmarshal(raw, &members) != nil || members == nil || ambiguous(raw) {
-			return
-		}
-		if !ok {
-			t.Fatalf("%s is an object", raw)
-		}
-		if want := string(members[key]); string(found) != want {
-			t.Errorf("%q of %s: %q, want %q", key, raw, found, want)
-		}
-	})
-}
-
-// ambiguous reports what records never have: a key twice, or with escapes, or
-// one that is not UTF-8.
-func ambiguous(raw []byte) bool {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	seen := map[string]bool{}
-	for depth, isKey := 0, false; ; {
-		before := dec.InputOffset()
-		token, err := dec.Token()
-		if err != nil {
-			return false
-		}
-		switch token {
-		case json.Delim('{'), json.Delim('['):
-			depth++
-			isKey = depth == 1
-			continue
-		case json.Delim('}'), json.Delim(']'):
-			depth--
-		}
-		if depth != 1 {
-			continue
-		}
-		if name, ok := token.(string); ok && isKey {
-			text := bytes.TrimLeft(raw[before:dec.InputOffset()], ", \t\r\n")
-			if seen[name] || string(text) != `"`+name+`"` {
-				return true
-			}
-			seen[name] = true
-		}
-		isKey = !isKey
-	}
-}
-
 // FuzzEscapes: what is rewritten keeps its length in characters, and no escape
 // is left that gqlparser would read wrongly.
 func FuzzEscapes(f *testing.F) {
@@ -126,24 +71,6 @@ func FuzzEscapes(f *testing.F) {
 		grown := utf8.RuneCountInString(plain) - utf8.RuneCountInString(text)
 		if ok && (grown < 0 || grown > strings.Count(text, `\u{`)) { // \u{0} becomes \u0000
 			t.Errorf("%q became %q", text, plain)
-		}
-	})
-}
-
-// FuzzParseJSON compares the decoder of variables with encoding/json.
-func FuzzParseJSON(f *testing.F) {
-	f.Add([]byte(` { "a" : [ 1.50 , -2e3, true , null, "x\u00e9\ud83d\ude00\ud83d" ] , "" : {} , "a": [[ ]] } `))
-	f.Add([]byte(`"`))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		got, ok := graphql.ParseJSON(raw)
-		if ok != json.Valid(raw) {
-			t.Fatalf("%q: %t", raw, ok)
-		}
-		dec := json.NewDecoder(bytes.NewReader(raw))
-		dec.UseNumber()
-		var want any
-		if ok && (dec.Decode(&want) != nil || !reflect.DeepEqual(got, want)) {
-			t.Errorf("%q: %#v, want %#v", raw, got, want)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"tidings/internal/rawjson"
 	"tidings/schema"
 )
 
@@ -113,8 +114,8 @@ func (l *leaf) accepts(raw []byte) bool {
 		return l.acceptsOne(raw)
 	}
 	good := true
-	isList := elements(raw, func(item []byte) bool {
-		if isNull(item) {
+	isList := rawjson.Elements(raw, func(item []byte) bool {
+		if rawjson.IsNull(item) {
 			good = !l.elem.nonNull
 		} else {
 			good = l.elem.accepts(item)

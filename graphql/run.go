@@ -12,6 +12,7 @@ import (
 
 	"tidings/auth"
 	"tidings/fault"
+	"tidings/internal/rawjson"
 )
 
 // run is one execution of an operation, or of a subscription's selection set
@@ -31,8 +32,8 @@ type run struct {
 
 // scratch is what a run needs while it writes and gives back afterwards.
 type scratch struct {
-	path  []step   // where the writing is
-	found []extent // members of the objects that are being written
+	path  []step           // where the writing is
+	found []rawjson.Extent // members of the objects that are being written
 }
 
 // maxErrors bounds the errors of one execution that are told one by one.
@@ -54,7 +55,7 @@ func (e *Engine) newRun(who auth.Principal, op *operation) *run {
 
 func newScratchPool() *sync.Pool {
 	return &sync.Pool{New: func() any {
-		return &scratch{path: make([]step, 0, 32), found: make([]extent, 0, 64)}
+		return &scratch{path: make([]step, 0, 32), found: make([]rawjson.Extent, 0, 64)}
 	}}
 }
 

@@ -2,6 +2,8 @@ package graphql
 
 import (
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"tidings/internal/rawjson"
 )
 
 // Writing goes depth first through the batches and appends to one buffer. Each
@@ -15,7 +17,7 @@ func (r *run) object(b *batch, i int) bool {
 	o := b.object
 	base := len(r.found)
 	for range o.keys {
-		r.found = append(r.found, extent{})
+		r.found = append(r.found, rawjson.Extent{})
 	}
 	ok := r.members(b, i, base)
 	r.found = r.found[:base]
@@ -24,7 +26,7 @@ func (r *run) object(b *batch, i int) bool {
 
 func (r *run) members(b *batch, i, base int) bool {
 	o, raw := b.object, b.rows[i]
-	if len(o.keys) > 0 && !find(raw, o.keys, r.found[base:base+len(o.keys)]) {
+	if len(o.keys) > 0 && !rawjson.Find(raw, o.keys, r.found[base:base+len(o.keys)]) {
 		r.fail(nil, errBroken)
 		return false
 	}
@@ -47,7 +49,7 @@ func (r *run) members(b *batch, i, base int) bool {
 				return false
 			}
 		default:
-			if !r.leaf(f, r.found[base+f.slot].of(raw)) {
+			if !r.leaf(f, r.found[base+f.slot].Of(raw)) {
 				return false
 			}
 		}
@@ -60,7 +62,7 @@ func (r *run) ownerOf(b *batch, i, base int) string {
 	if b.object.owner < 0 {
 		return ""
 	}
-	return unquote(r.found[base+b.object.owner].of(b.rows[i]))
+	return rawjson.Unquote(r.found[base+b.object.owner].Of(b.rows[i]))
 }
 
 // failed records an error at a field and writes null for it.
@@ -82,11 +84,11 @@ func (r *run) null(nonNull bool) bool {
 
 // leaf writes a leaf value or a list of them. What fits is copied as it is.
 func (r *run) leaf(f *field, raw []byte) bool {
-	if !isNull(raw) && f.leaf.accepts(raw) {
+	if !rawjson.IsNull(raw) && f.leaf.accepts(raw) {
 		r.buf = append(r.buf, raw...)
 		return true
 	}
-	if isNull(raw) && !f.leaf.nonNull {
+	if rawjson.IsNull(raw) && !f.leaf.nonNull {
 		r.buf = append(r.buf, "null"...)
 		return true
 	}
@@ -108,10 +110,10 @@ func (r *run) badLeaf(f *field, l *leaf, raw []byte) bool {
 
 func (r *run) tryLeaf(f *field, l *leaf, raw []byte) bool {
 	switch {
-	case isNull(raw) && l.nonNull:
+	case rawjson.IsNull(raw) && l.nonNull:
 		r.fail(f.nodes, nonNullError(f))
 		return false
-	case isNull(raw):
+	case rawjson.IsNull(raw):
 		return r.null(false)
 	case l.elem == nil && l.acceptsOne(raw):
 		r.buf = append(r.buf, raw...)
@@ -122,7 +124,7 @@ func (r *run) tryLeaf(f *field, l *leaf, raw []byte) bool {
 	}
 	r.buf = append(r.buf, '[')
 	index, good := 0, true
-	isList := elements(raw, func(item []byte) bool {
+	isList := rawjson.Elements(raw, func(item []byte) bool {
 		if index > 0 {
 			r.buf = append(r.buf, ',')
 		}

@@ -13,7 +13,7 @@ import (
 
 	"tidings/bus"
 	"tidings/fault"
-	"tidings/internal/raw"
+	"tidings/internal/rawjson"
 	"tidings/schema"
 	"tidings/view"
 )
@@ -140,7 +140,7 @@ func (f *Feed) event(m bus.Message) (Event, bool) {
 
 func (e Event) valid() bool {
 	known := e.Kind == Created || e.Kind == Updated || e.Kind == Deleted
-	return known && json.Valid(e.Raw) && raw.String(e.Raw, "id") == e.ID
+	return known && json.Valid(e.Raw) && rawjson.String(e.Raw, "id") == e.ID
 }
 
 func (e Event) change() view.Change {

@@ -2,7 +2,7 @@ package resource
 
 import (
 	"tidings/auth"
-	"tidings/internal/raw"
+	"tidings/internal/rawjson"
 	"tidings/schema"
 )
 
@@ -11,7 +11,7 @@ func Owner(r *schema.Resource, record []byte) string {
 	if r.Owner == nil {
 		return ""
 	}
-	return raw.String(record, r.Owner.Name)
+	return rawjson.String(record, r.Owner.Name)
 }
 
 // May reports whether the caller may act on a record of r by the given rule.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	"tidings/internal/raw"
+	"tidings/internal/rawjson"
 )
 
 // Change is one record as a message of the log left it.
@@ -120,7 +120,7 @@ func (t *table) appendValues(args []any, doc []byte) ([]any, error) {
 	for range t.columns {
 		args = append(args, missing)
 	}
-	err := raw.Members(doc, func(key, value []byte) {
+	err := rawjson.Members(doc, func(key, value []byte) {
 		if bytes.IndexByte(key, '\\') >= 0 {
 			var plain string
 			if json.Unmarshal([]byte(`"`+string(key)+`"`), &plain) != nil {

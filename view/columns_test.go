@@ -6,7 +6,7 @@ import (
 	"math"
 	"testing"
 
-	"tidings/internal/raw"
+	"tidings/internal/rawjson"
 	"tidings/schema"
 )
 
@@ -21,7 +21,7 @@ func FuzzColumns(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		got := map[string]string{}
-		err := raw.Members(doc, func(key, value []byte) {
+		err := rawjson.Members(doc, func(key, value []byte) {
 			for _, kind := range []schema.Kind{schema.KindString, schema.KindInt, schema.KindFloat, schema.KindBoolean, schema.KindDateTime} {
 				if f, ok := columnValue(kind, value).(float64); ok && (math.IsNaN(f) || math.IsInf(f, 1)) {
 					t.Fatalf("%q became %v", value, f)

@@ -1,18 +1,32 @@
-package graphql
+// Package rawjson finds the members and items of JSON, and decodes values
+// without losing digits.
+//
+// What finds (Find, Members, Elements, String) is for stored records: it looks
+// where values begin and end and no more, and that they are valid is for the
+// one who reads them. What decodes (Parse) is for anybody's bytes. The package
+// knows neither records nor types.
+package rawjson
 
-import "bytes"
+import (
+	"bytes"
+	"errors"
+)
 
-// extent is where a member's value stands in its object; the zero value: there
+// ErrNotObject says that the bytes are cut short or no JSON object.
+var ErrNotObject = errors.New("not a JSON object")
+
+// Extent is where a member's value stands in its object; the zero value: there
 // is none. (Offsets, and not slices: the collector need not look at them.)
-type extent struct{ low, high int32 }
+type Extent struct{ low, high int32 }
 
-func (x extent) of(raw []byte) []byte { return raw[x.low:x.high:x.high] }
+// Of returns the value in its object; nothing for the zero value.
+func (x Extent) Of(raw []byte) []byte { return raw[x.low:x.high:x.high] }
 
-// find looks up the members of a JSON object in one pass: found[i] becomes the
+// Find looks up the members of a JSON object in one pass: found[i] becomes the
 // extent of keys[i]. It stops as soon as all are found. Records write each key
-// once and without escapes, which is what find relies on; it reports false for
+// once and without escapes, which is what Find relies on; it reports false for
 // bytes that are no object.
-func find(raw []byte, keys []string, found []extent) bool {
+func Find(raw []byte, keys []string, found []Extent) bool {
 	clear(found)
 	i := space(raw, 0)
 	if i >= len(raw) || raw[i] != '{' {
@@ -35,7 +49,7 @@ func find(raw []byte, keys []string, found []extent) bool {
 			return false
 		}
 		if slot := indexKey(keys, name, hint); slot >= 0 && found[slot].high == 0 {
-			found[slot] = extent{int32(start), int32(i)}
+			found[slot] = Extent{int32(start), int32(i)}
 			hint = slot + 1
 			missing--
 		}
@@ -45,6 +59,52 @@ func find(raw []byte, keys []string, found []extent) bool {
 		}
 	}
 	return missing == 0 || i < len(raw) && raw[i] == '}'
+}
+
+// Members calls fn with each member of a JSON object: the key's text between
+// its quotes, still escaped, and the value's text. The error is ErrNotObject.
+func Members(raw []byte, fn func(key, value []byte)) error {
+	i := space(raw, 0)
+	if i >= len(raw) || raw[i] != '{' {
+		return ErrNotObject
+	}
+	if i = space(raw, i+1); i < len(raw) && raw[i] == '}' {
+		return nil
+	}
+	for i < len(raw) && raw[i] == '"' {
+		end := skipString(raw, i)
+		if end < 0 {
+			return ErrNotObject
+		}
+		key := raw[i+1 : end-1]
+		if i = space(raw, end); i >= len(raw) || raw[i] != ':' {
+			return ErrNotObject
+		}
+		start := space(raw, i+1)
+		if i = skipValue(raw, start); i < 0 {
+			return ErrNotObject
+		}
+		fn(key, raw[start:i:i])
+		if i = space(raw, i); i >= len(raw) {
+			return ErrNotObject
+		}
+		if raw[i] == '}' {
+			return nil
+		}
+		if raw[i] != ',' {
+			return ErrNotObject
+		}
+		i = space(raw, i+1)
+	}
+	return ErrNotObject
+}
+
+// String returns a member of an object that is a string; empty when there is
+// none or when it is something else.
+func String(raw []byte, name string) string {
+	var found [1]Extent
+	Find(raw, []string{name}, found[:])
+	return Unquote(found[0].Of(raw))
 }
 
 // indexKey finds name among keys, beginning at hint: records and plans tend to
@@ -135,9 +195,9 @@ func skipNested(raw []byte, i int) int {
 	return -1
 }
 
-// elements walks over the items of a JSON array. It reports false for bytes
+// Elements walks over the items of a JSON array. It reports false for bytes
 // that are no array; yield stops the walk by returning false.
-func elements(raw []byte, yield func(item []byte) bool) bool {
+func Elements(raw []byte, yield func(item []byte) bool) bool {
 	i := space(raw, 0)
 	if i >= len(raw) || raw[i] != '[' {
 		return false
@@ -158,5 +218,5 @@ func elements(raw []byte, yield func(item []byte) bool) bool {
 	return i < len(raw)
 }
 
-// isNull reports whether a found value is absent or null.
-func isNull(raw []byte) bool { return len(raw) == 0 || raw[0] == 'n' }
+// IsNull reports whether a found value is absent or null.
+func IsNull(raw []byte) bool { return len(raw) == 0 || raw[0] == 'n' }
