@@ -5,6 +5,7 @@ package processes
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -84,14 +85,15 @@ func TestReadsGoOnWhileWritesCannot(t *testing.T) {
 }
 
 // refused sends writes of both kinds to both apis, which must not take long to
-// say that they are not available.
+// say that they are not available, once they or the bus have noticed it: what
+// was sent to a process that has just died has no answer.
 func (c *cluster) refused(t testing.TB, author string, account partner) {
 	t.Helper()
 	for _, a := range c.apis {
+		poll(t, 15*time.Second, a.name+" notices", func() error { return refusal(t, a, author) })
 		began := time.Now()
-		_, err := mutate(t.Context(), a, author, call{Query: createPost, Variables: map[string]any{"input": map[string]any{"title": "x"}}}, "x")
-		if refused, ok := errors.AsType[graphQLError](err); !ok || refused.Extensions.Code != "UNAVAILABLE" {
-			t.Errorf("%s answered a mutation with %v", a.name, err)
+		if err := refusal(t, a, author); err != nil {
+			t.Error(err)
 		}
 		status, body := soapPost(t, a.url, envelope("urn:tidings:v1:SocialService", account, "GetUser", `<t:id>x</t:id>`))
 		if status != http.StatusInternalServerError || !strings.Contains(body, "UNAVAILABLE") {
@@ -101,4 +103,13 @@ func (c *cluster) refused(t testing.TB, author string, account partner) {
 			t.Errorf("%s took %s to refuse", a.name, took)
 		}
 	}
+}
+
+// refusal is nil when an api refuses a mutation as not available.
+func refusal(t testing.TB, a *api, author string) error {
+	_, err := mutate(t.Context(), a, author, call{Query: createPost, Variables: map[string]any{"input": map[string]any{"title": "x"}}}, "x")
+	if refused, ok := errors.AsType[graphQLError](err); ok && refused.Extensions.Code == "UNAVAILABLE" {
+		return nil
+	}
+	return fmt.Errorf("%s answered a mutation with %v", a.name, err)
 }
