@@ -143,6 +143,9 @@ func (e *Engine) bind() error {
 			name := typ + "." + f.Name
 			bound[name] = true
 			function, ok := e.options.Functions[name]
+			if !ok {
+				function, ok = builtin(name, f)
+			}
 			errs = append(errs, e.checkFunction(name, f, function, ok))
 			e.functions[name] = &function
 		}

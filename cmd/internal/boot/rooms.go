@@ -66,7 +66,6 @@ func (r *Rooms) open(ctx context.Context) (err error) {
 	r.Engine, err = graphql.New(r.Model, r.Client, r.Feed, graphql.Options{
 		Logger:        r.log,
 		Introspection: c.introspection,
-		Functions:     functions(r.Model),
 	})
 	return err
 }
