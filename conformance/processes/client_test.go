@@ -62,6 +62,9 @@ func (r result) err() error {
 	return r.Errors[0]
 }
 
+// anybody is the token of callers who need not be known.
+const anybody = ""
+
 // client sends requests and gives up when it was not answered in time.
 var client = http.Client{Timeout: 4 * time.Second}
 

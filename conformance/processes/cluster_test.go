@@ -57,7 +57,7 @@ func TestTwoAPIsAndTwoWorkersAreOneService(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	sockets, err := dialSocket(ctx, two.url, "", userChanges)
+	sockets, err := dialSocket(ctx, two.url, anybody, userChanges)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestTwoAPIsAndTwoWorkersAreOneService(t *testing.T) {
 	first := expect(t, sockets, "CREATED", "ada", "Ada")
 
 	// From the cursor that the socket of api 2 gave, by events from api 1.
-	events, err := dialEvents(ctx, one.url, "", userChanges.resume(first.Cursor))
+	events, err := dialEvents(ctx, one.url, anybody, userChanges.resume(first.Cursor))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,9 +92,9 @@ func TestTwoAPIsAndTwoWorkersAreOneService(t *testing.T) {
 	}
 
 	for _, a := range c.apis {
-		checkState(t, a, "", "users", "name", map[string]string{"ada": "Ada", "partner": "Partner"})
+		checkState(t, a, anybody, "users", "name", map[string]string{"ada": "Ada", "partner": "Partner"})
 	}
-	data, err := post(ctx, two.url, "", call{Query: `{ user(id: "ada") { name email } }`})
+	data, err := post(ctx, two.url, anybody, call{Query: `{ user(id: "ada") { name email } }`})
 	if want := `{"user":{"name":"Ada","email":null}}`; string(data) != want {
 		t.Errorf("an anonymous caller got %s, want %s", data, want)
 	}

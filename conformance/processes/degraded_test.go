@@ -36,14 +36,14 @@ func TestReadsGoOnWhileWritesCannot(t *testing.T) {
 	shown := func() {
 		t.Helper()
 		for _, a := range c.apis {
-			checkState(t, a, "", "posts", "title", want)
+			checkState(t, a, anybody, "posts", "title", want)
 		}
 	}
 	shown()
 	account := readPartner(t, c.apis[0])
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	listener, err := dialSocket(ctx, c.apis[1].url, "", postChanges)
+	listener, err := dialSocket(ctx, c.apis[1].url, anybody, postChanges)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func TestAnAPIThatIsToldToStopSendsItsSubscribersElsewhere(t *testing.T) {
 	}
 	for _, open := range transports {
 		for range each {
-			st, err := open(t.Context(), a.url, "", postChanges)
+			st, err := open(t.Context(), a.url, anybody, postChanges)
 			if err != nil {
 				t.Fatal(err)
 			}

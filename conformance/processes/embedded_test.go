@@ -23,12 +23,11 @@ func TestNothingIsLostWhileTheSingleProcessIsKilled(t *testing.T) {
 	say := func(id, name string) { // at once: when a process says that it is ready, it is
 		t.Helper()
 		if _, err := mutate(t.Context(), a, admin, claim(id, name, id+"@example.org"), name); err != nil {
-			t.Errorf("create %s: %v", id, err)
+			t.Fatalf("create %s: %v", id, err)
 		}
 	}
 
-	public := "" // subscribers need not be anybody
-	subscribers := gather(t, 8, public, apis, userChanges, func() { say("first", textBefore) })
+	subscribers := gather(t, 8, anybody, apis, userChanges, func() { say("first", textBefore) })
 	begin := subscribers.all[0].after
 	race := newRace(t, apis, admin, 5)
 	for range 5 {
@@ -54,14 +53,14 @@ func TestNothingIsLostWhileTheSingleProcessIsKilled(t *testing.T) {
 	race.check(t, a, admin)
 	want := final(events)
 	want["first"] = textBefore
-	checkState(t, a, public, "users", "name", want)
+	checkState(t, a, anybody, "users", "name", want)
 
 	// The view that was on disk, and one that is made anew from the log.
 	a.kill(t)
 	a.restart(t)
 	say("kept", "with the view that was kept")
 	want["kept"] = "with the view that was kept"
-	checkState(t, a, public, "users", "name", want)
+	checkState(t, a, anybody, "users", "name", want)
 	a.kill(t)
 	if err := os.RemoveAll(filepath.Join(data, "view")); err != nil {
 		t.Fatal(err)
@@ -69,7 +68,7 @@ func TestNothingIsLostWhileTheSingleProcessIsKilled(t *testing.T) {
 	a.restart(t)
 	say("anew", "with the view made anew")
 	want["anew"] = "with the view made anew"
-	checkState(t, a, public, "users", "name", want)
+	checkState(t, a, anybody, "users", "name", want)
 	race.check(t, a, admin)
 
 	// Everything can be had once more from the first cursor.

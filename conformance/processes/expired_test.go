@@ -32,13 +32,13 @@ func TestACursorBeforeTrimmedHistoryIsRefused(t *testing.T) {
 		t.Helper()
 		say(call{Query: updatePost, Variables: map[string]any{"input": map[string]any{"id": id, "title": text}}}, text)
 	}
-	old := cursorOf(t, a, "", postChanges, func() {
+	old := cursorOf(t, a, anybody, postChanges, func() {
 		say(call{Query: createPost, Variables: map[string]any{"input": map[string]any{"title": "version 0"}}}, "version 0")
 	})
 	for i := range 6 {
 		update(fmt.Sprintf("version %d", i+1))
 	}
-	recent := cursorOf(t, a, "", postChanges, func() { update("version 7") })
+	recent := cursorOf(t, a, anybody, postChanges, func() { update("version 7") })
 	update(lastText)
 
 	a.kill(t) // what it keeps in memory would still do
@@ -55,7 +55,7 @@ func TestACursorBeforeTrimmedHistoryIsRefused(t *testing.T) {
 func TestACursorOfALogThatIsGoneIsRefused(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
-	old := cursorOf(t, c.apis[0], "", postChanges, func() { c.mustWrite(t, "in the first log") })
+	old := cursorOf(t, c.apis[0], anybody, postChanges, func() { c.mustWrite(t, "in the first log") })
 
 	c.nats.kill(t)
 	if err := os.RemoveAll(c.store()); err != nil {
@@ -66,7 +66,7 @@ func TestACursorOfALogThatIsGoneIsRefused(t *testing.T) {
 	id := c.mustWrite(t, "in the second log")
 	for _, a := range c.apis {
 		refuses(t, a, old)
-		checkState(t, a, "", "posts", "title", map[string]string{id: "in the second log"})
+		checkState(t, a, anybody, "posts", "title", map[string]string{id: "in the second log"})
 	}
 }
 
@@ -88,7 +88,7 @@ func TestAViewForgetsWhatTheLogHasLost(t *testing.T) {
 		return err
 	})
 	for _, a := range c.apis {
-		checkState(t, a, "", "posts", "title", map[string]string{kept: "kept", lost: "lost"})
+		checkState(t, a, anybody, "posts", "title", map[string]string{kept: "kept", lost: "lost"})
 	}
 
 	c.nats.kill(t)
@@ -102,7 +102,7 @@ func TestAViewForgetsWhatTheLogHasLost(t *testing.T) {
 	c.replaced(t)
 	later := c.mustWrite(t, "later")
 	for _, a := range c.apis {
-		checkState(t, a, "", "posts", "title", map[string]string{kept: "kept", later: "later"})
+		checkState(t, a, anybody, "posts", "title", map[string]string{kept: "kept", later: "later"})
 	}
 }
 
@@ -149,7 +149,7 @@ func refuses(t testing.TB, a *api, cursor string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	for i, open := range transports {
-		st, err := open(ctx, a.url, "", postChanges.resume(cursor))
+		st, err := open(ctx, a.url, anybody, postChanges.resume(cursor))
 		if err != nil {
 			t.Errorf("transport %d of %s: %v", i, a.name, err)
 			continue

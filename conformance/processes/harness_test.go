@@ -70,7 +70,7 @@ func social(t testing.TB) string {
 
 // process is one program that can be killed and started again.
 type process struct {
-	name  string
+	name  string // its first word is the program
 	ready string // URL that answers 200 when the process is; empty: none
 	args  []string
 	env   []string

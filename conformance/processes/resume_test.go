@@ -17,7 +17,6 @@ const listeners = 24
 // load is a cluster under load.
 type load struct {
 	*cluster
-	reader   string
 	writers  *writers
 	audience *audience
 	before   map[string]string // posts from before the first event
@@ -25,9 +24,9 @@ type load struct {
 
 func startLoad(t testing.TB, c *cluster) *load {
 	t.Helper()
-	l := &load{cluster: c, reader: "", before: map[string]string{}}
+	l := &load{cluster: c, before: map[string]string{}}
 	tokens := c.authors(t, 10)
-	l.audience = gather(t, listeners, l.reader, c.apis, postChanges, func() {
+	l.audience = gather(t, listeners, anybody, c.apis, postChanges, func() {
 		l.before[l.say(t, tokens[0], textBefore)] = textBefore
 	})
 	l.writers = write(t, tokens, c.apis)
@@ -60,7 +59,7 @@ func (l *load) finish(t testing.TB) {
 		want[id] = text
 	}
 	for _, a := range l.apis {
-		checkState(t, a, l.reader, "posts", "title", want)
+		checkState(t, a, anybody, "posts", "title", want)
 	}
 }
 

@@ -199,19 +199,6 @@ func cursorOf(t testing.TB, a *api, token string, what call, touch func()) strin
 	return e.Cursor
 }
 
-// progress waits until every subscriber has at least n events.
-func (a *audience) progress(t testing.TB, n int) {
-	t.Helper()
-	poll(t, 20*time.Second, fmt.Sprintf("every subscriber has %d events", n), func() error {
-		for _, s := range a.all {
-			if have := s.count(); have < n {
-				return fmt.Errorf("%s has %d", s.name, have)
-			}
-		}
-		return nil
-	})
-}
-
 // wait returns the events once every subscriber has seen the last one. All
 // must have seen the same ones in the same order, none of them twice.
 func (a *audience) wait(t testing.TB, within time.Duration) []event {
