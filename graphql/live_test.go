@@ -90,6 +90,13 @@ func (b *inbox) seqs(t testing.TB) []uint64 {
 	return seqs
 }
 
+// cursor returns that of one result. A later Next may be under way.
+func (b *inbox) cursor(i int) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cursors[i]
+}
+
 func (b *inbox) count() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -543,7 +550,7 @@ func (s *service) roam(t *testing.T, cursor string, all int, seed, end uint64) (
 		stop()
 		part := b.seqs(t)
 		seqs = append(seqs, part...)
-		cursor = b.cursors[len(part)-1]
+		cursor = b.cursor(len(part) - 1)
 		if away := random.IntN(100); away > 30 { // else it comes back at once
 			s.awaitSeq(t, min(part[len(part)-1]+uint64(away), end))
 		}
