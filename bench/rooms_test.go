@@ -59,10 +59,10 @@ func BenchmarkCall(b *testing.B) {
 	ctx, cancel := context.WithCancel(b.Context())
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := caller.Serve(ctx, "echo", "answers what it is asked", 1, bus.Endpoint{
+		if err := caller.Serve(ctx, bus.Service{Name: "echo", Description: "answers what it is asked", Endpoints: []bus.Endpoint{{
 			Name: "echo", Subject: subject,
 			Handle: func(_ context.Context, m bus.Message) ([]byte, bus.Header, error) { return m.Data, nil, nil },
-		}); err != nil {
+		}}}); err != nil {
 			b.Error(err)
 		}
 	})

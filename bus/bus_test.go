@@ -155,11 +155,14 @@ func serve(t testing.TB, b *bus.Bus, eps ...bus.Endpoint) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	ready := b.Subjects().Prefix + ".ready.x"
-	eps = append(eps, bus.Endpoint{Name: "ready", Subject: ready, Handle: func(context.Context, bus.Message) ([]byte, bus.Header, error) { return nil, nil, nil }})
-	go func() { done <- b.Serve(ctx, "test", "a service under test", 4, eps...) }()
-	for fault.Is(call(t, b, ready), fault.Unavailable) {
-	}
+	started := make(chan struct{})
+	go func() {
+		done <- b.Serve(ctx, bus.Service{
+			Name: "test", Description: "a service under test", Concurrency: 4, Endpoints: eps,
+			Started: func() { close(started) },
+		})
+	}()
+	<-started
 	return func() {
 		cancel()
 		if err := <-done; err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"tidings/bus"
-	"tidings/fault"
 )
 
 func ExampleBus_Append() {
@@ -62,19 +61,22 @@ func ExampleBus_Serve() {
 		return
 	}
 	defer b.Close(context.Background())
-	served := make(chan error)
+	greet := bus.Endpoint{
+		Name: "greet", Subject: "greeter.greet",
+		Handle: func(_ context.Context, m bus.Message) ([]byte, bus.Header, error) {
+			return append([]byte("hello, "), m.Data...), nil, nil
+		},
+	}
+	started, served := make(chan struct{}), make(chan error)
 	go func() {
-		served <- b.Serve(ctx, "greeter", "greets", 4, bus.Endpoint{
-			Name: "greet", Subject: "greeter.greet",
-			Handle: func(_ context.Context, m bus.Message) ([]byte, bus.Header, error) {
-				return append([]byte("hello, "), m.Data...), nil, nil
-			},
+		served <- b.Serve(ctx, bus.Service{
+			Name: "greeter", Description: "greets", Concurrency: 4,
+			Endpoints: []bus.Endpoint{greet},
+			Started:   func() { close(started) },
 		})
 	}()
+	<-started
 	m, err := b.Call(ctx, "greeter.greet", nil, []byte("Ada"))
-	for fault.Is(err, fault.Unavailable) { // it is still starting
-		m, err = b.Call(ctx, "greeter.greet", nil, []byte("Ada"))
-	}
 	fmt.Println(string(m.Data), err)
 	stop()
 	fmt.Println(<-served)

@@ -202,7 +202,9 @@ func (f *follower) take(m Message) error {
 // check compares the follower with the log's leader and catches up.
 func (f *follower) check(ctx context.Context) error {
 	if n := f.bus.nc.Stats().Reconnects; n != f.epoch {
-		if err := f.recognize(ctx); err != nil {
+		if err := f.recognize(ctx); isCode(err, codeStreamNotFound) {
+			return f.doubt(fmt.Errorf("%w: its stream was deleted", ErrLogReplaced))
+		} else if err != nil {
 			return f.tolerate(ctx, err)
 		}
 		f.epoch = n

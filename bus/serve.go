@@ -39,25 +39,37 @@ const (
 	serviceVersion = "1.0.0"
 )
 
+// Service is what Serve answers.
+type Service struct {
+	Name, Description string // shown by service discovery; the name of letters [A-Za-z0-9_-]
+	// Concurrency is how many requests are at work at once. Zero means 1.
+	Concurrency int
+	Endpoints   []Endpoint
+	// Started is called once, when requests begin to arrive; nil: nobody asks.
+	Started func()
+}
+
 // Serve answers the endpoints as a NATS micro service (discovery and
 // statistics by $SRV, queue group "q", so that each request reaches one of the
-// processes that serve it), with at most concurrency requests at work at once.
-// It blocks until ctx ends; then it takes no more, finishes what it took, and
-// returns nil.
-func (b *Bus) Serve(ctx context.Context, name, description string, concurrency int, eps ...Endpoint) error {
+// processes that serve it). It blocks until ctx ends; then it takes no more,
+// finishes what it took, and returns nil.
+func (b *Bus) Serve(ctx context.Context, what Service) error {
 	s := &service{bus: b, ctx: context.WithoutCancel(ctx), queue: make(chan job, queuedRequests), stopped: make(chan struct{})}
 	// Work arrives on a connection of its own: it can be drained to the last
 	// request, and a flood of requests does not hold up the log's live path.
 	closed := make(chan struct{})
-	nc, err := b.connect(ctx, b.opts.Name+" "+name, nats.ClosedHandler(func(*nats.Conn) { close(closed) }))
+	nc, err := b.connect(ctx, b.opts.Name+" "+what.Name, nats.ClosedHandler(func(*nats.Conn) { close(closed) }))
 	if err != nil {
-		return fmt.Errorf("serve %s: %w", name, err)
+		return fmt.Errorf("serve %s: %w", what.Name, err)
 	}
-	err = s.register(nc, name, description, eps)
+	err = s.register(nc, what)
 	var workers sync.WaitGroup
 	if err == nil {
-		for range max(1, concurrency) {
+		for range max(1, what.Concurrency) {
 			workers.Go(s.work)
+		}
+		if what.Started != nil {
+			what.Started()
 		}
 		select {
 		case <-ctx.Done():
@@ -77,7 +89,7 @@ func (b *Bus) Serve(ctx context.Context, name, description string, concurrency i
 	close(s.stopped)
 	workers.Wait()
 	if err != nil {
-		return fmt.Errorf("serve %s: %w", name, err)
+		return fmt.Errorf("serve %s: %w", what.Name, err)
 	}
 	return nil
 }
@@ -107,19 +119,19 @@ type endpoint struct {
 	busy             atomic.Int64 // nanoseconds at work
 }
 
-func (s *service) register(nc *nats.Conn, name, description string, eps []Endpoint) error {
-	served := make(map[string]*endpoint, len(eps))
-	for _, ep := range eps {
+func (s *service) register(nc *nats.Conn, what Service) error {
+	served := make(map[string]*endpoint, len(what.Endpoints))
+	for _, ep := range what.Endpoints {
 		served[ep.Name] = &endpoint{Endpoint: ep}
 	}
 	svc, err := micro.AddService(nc, micro.Config{
-		Name: name, Description: description, Version: serviceVersion,
+		Name: what.Name, Description: what.Description, Version: serviceVersion,
 		StatsHandler: func(e *micro.Endpoint) any { return served[e.Name].stats() },
 	})
 	if err != nil {
 		return err
 	}
-	for _, ep := range eps {
+	for _, ep := range what.Endpoints {
 		handler := s.handler(served[ep.Name])
 		if err := svc.AddEndpoint(ep.Name, handler, micro.WithEndpointSubject(ep.Subject)); err != nil {
 			return errors.Join(err, svc.Stop())

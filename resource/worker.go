@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"sync"
 	"time"
 
 	"tidings/bus"
@@ -41,12 +42,13 @@ type Worker struct {
 	now         func() time.Time
 	newID       func() string
 	records     recordLocks
+	ready       chan struct{}
 	log         *slog.Logger
 }
 
 // NewWorker returns a worker. Run makes it go.
 func NewWorker(b *bus.Bus, m *schema.Model, o WorkerOptions) *Worker {
-	w := &Worker{bus: b, model: m, concurrency: o.Concurrency, now: o.Now, newID: o.NewID, records: newRecordLocks(), log: o.Logger}
+	w := &Worker{bus: b, model: m, concurrency: o.Concurrency, now: o.Now, newID: o.NewID, records: newRecordLocks(), ready: make(chan struct{}), log: o.Logger}
 	if w.concurrency == 0 {
 		w.concurrency = 64
 	}
@@ -62,6 +64,9 @@ func NewWorker(b *bus.Bus, m *schema.Model, o WorkerOptions) *Worker {
 	return w
 }
 
+// Ready is closed once the worker takes commands.
+func (w *Worker) Ready() <-chan struct{} { return w.ready }
+
 // Run answers the commands of every resource until ctx ends, and returns after
 // those that had begun are done.
 func (w *Worker) Run(ctx context.Context) error {
@@ -75,7 +80,10 @@ func (w *Worker) Run(ctx context.Context) error {
 			})
 		}
 	}
-	return w.bus.Serve(ctx, "tidings-worker", "carries out commands", w.concurrency, endpoints...)
+	return w.bus.Serve(ctx, bus.Service{
+		Name: "tidings-worker", Description: "carries out commands",
+		Concurrency: w.concurrency, Endpoints: endpoints, Started: sync.OnceFunc(func() { close(w.ready) }),
+	})
 }
 
 func (w *Worker) handler(typ string, verb Verb) func(context.Context, bus.Message) ([]byte, bus.Header, error) {

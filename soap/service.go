@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strconv"
+	"sync"
 	"time"
 
 	"tidings/auth"
@@ -35,6 +36,7 @@ type Service struct {
 	verifier *auth.Verifier
 	contract *contract
 	options  Options
+	ready    chan struct{}
 }
 
 // NewService returns the service for the contract of m. The engine must be of
@@ -49,7 +51,7 @@ func NewService(b *bus.Bus, m *schema.Model, e *graphql.Engine, a *auth.Accounts
 	if err != nil {
 		return nil, err
 	}
-	return &Service{bus: b, engine: e, accounts: a, verifier: v, contract: c, options: o}, nil
+	return &Service{bus: b, engine: e, accounts: a, verifier: v, contract: c, options: o, ready: make(chan struct{})}, nil
 }
 
 // Run waits for Options.Ready, then answers envelopes until ctx ends, and
@@ -64,12 +66,20 @@ func (s *Service) Run(ctx context.Context) error {
 			return nil
 		}
 	}
-	return s.bus.Serve(ctx, "soap", "SOAP envelopes of "+o.Service+" "+o.Version, o.Concurrency, bus.Endpoint{
-		Name:    o.Service + "-" + o.Version,
-		Subject: s.bus.Subjects().SOAP(o.Version, o.Service),
-		Handle:  s.handle,
+	return s.bus.Serve(ctx, bus.Service{
+		Name: "soap", Description: "SOAP envelopes of " + o.Service + " " + o.Version,
+		Concurrency: o.Concurrency,
+		Endpoints: []bus.Endpoint{{
+			Name:    o.Service + "-" + o.Version,
+			Subject: s.bus.Subjects().SOAP(o.Version, o.Service),
+			Handle:  s.handle,
+		}},
+		Started: sync.OnceFunc(func() { close(s.ready) }),
 	})
 }
+
+// Ready is closed once the service takes envelopes.
+func (s *Service) Ready() <-chan struct{} { return s.ready }
 
 // handle answers one envelope. A fault is an answer like any other: it never
 // returns an error.

@@ -13,10 +13,8 @@ import (
 // banner prints, once the service answers, what a newcomer needs to try it:
 // each block can be pasted into a shell as it stands.
 func banner(ctx context.Context, w io.Writer, c boot.Config, rooms *boot.Rooms, namespace string) error {
-	select {
-	case <-rooms.Feed.Ready():
-	case <-ctx.Done():
-		return nil
+	if rooms.Started(ctx) != nil {
+		return nil // stopped before it began
 	}
 	text, err := bannerText(c, rooms, namespace)
 	if err != nil {

@@ -28,9 +28,6 @@ type edge struct {
 
 func newEdge(c boot.Config, rooms *boot.Rooms, log *slog.Logger) (*edge, error) {
 	e := &edge{rooms: rooms, mux: http.NewServeMux(), delay: c.DrainDelay, window: max(c.DrainWindow, time.Millisecond)}
-	if c.Dev {
-		e.delay, e.window = 0, time.Second
-	}
 	e.hub = realtime.NewHub(rooms.Engine, rooms.Verifier, realtime.Options{
 		AllowedOrigins: c.AllowedOrigins(), DrainWindow: e.window, Ready: rooms.CaughtUp, Logger: log,
 	})

@@ -67,7 +67,10 @@ func (c Config) Credentials() (Credentials, error) {
 		Secret: secret, Keys: []byte(c.JWTKeys),
 		Issuer: c.JWTIssuer, Audience: c.JWTAudience, Leeway: c.JWTLeeway,
 	})
-	return out, err
+	if err != nil {
+		return out, fmt.Errorf("TIDINGS_JWT_SECRET or TIDINGS_JWT_KEYS: %w", err)
+	}
+	return out, nil
 }
 
 // DevSecret returns the development key that is kept in the data directory,

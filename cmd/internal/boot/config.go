@@ -73,10 +73,11 @@ func ReadConfig(program string, args, environ []string, print func(format string
 		return c, fmt.Errorf("read the environment: %w", err)
 	}
 	c.emptied(vars)
-	set := c.flags(program, print)
+	set := c.flags()
 	printConfig := set.Bool("print-config", false, "print the configuration, secrets masked, and end")
 	if err := set.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
+			c.usage(program, print)
 			return c, ErrHelp
 		}
 		return c, fmt.Errorf("%w; see %s --help", err, program)
@@ -88,7 +89,24 @@ func ReadConfig(program string, args, environ []string, print func(format string
 		c.print(print)
 		return c, ErrHelp
 	}
+	c.hurry(set, vars)
 	return c, c.check()
+}
+
+// hurry drains fast in development, where nobody wants to wait for Ctrl-C,
+// unless it was said how fast.
+func (c *Config) hurry(set *flag.FlagSet, vars map[string]string) {
+	given := map[string]bool{}
+	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	for _, s := range c.settings() {
+		_, given[s.name] = vars[s.name]
+	}
+	if c.Dev && !given["drain-delay"] && !given[prefix+"DRAIN_DELAY"] {
+		c.DrainDelay = 0
+	}
+	if c.Dev && !given["drain-window"] && !given[prefix+"DRAIN_WINDOW"] {
+		c.DrainWindow = time.Second
+	}
 }
 
 // emptied takes a text that is set to nothing at its word: the library would
@@ -185,8 +203,8 @@ func variables(environ []string) (map[string]string, error) {
 // for a Service whose name begins with ours.
 var serviceLink = regexp.MustCompile(`^TIDINGS_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
-func (c *Config) flags(program string, print func(string, ...any)) *flag.FlagSet {
-	set := flag.NewFlagSet(program, flag.ContinueOnError)
+func (c *Config) flags() *flag.FlagSet {
+	set := flag.NewFlagSet("", flag.ContinueOnError)
 	set.SetOutput(discard{})
 	for _, s := range c.settings() {
 		if s.flag == "" {
@@ -205,7 +223,7 @@ func (c *Config) flags(program string, print func(string, ...any)) *flag.FlagSet
 			set.DurationVar(p, s.flag, *p, s.help)
 		}
 	}
-	set.Usage = func() { c.usage(program, print) }
+	set.Usage = func() {}
 	return set
 }
 

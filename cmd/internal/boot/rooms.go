@@ -34,7 +34,9 @@ type Rooms struct {
 
 	config Config
 	log    *slog.Logger
-	away   atomic.Int64 // since when the bus is away, in Unix nanoseconds; 0 when it is there
+	// serving are closed when the parts of Writing take work; none elsewhere.
+	serving []<-chan struct{}
+	away    atomic.Int64 // since when the bus is away, in Unix nanoseconds; 0 when it is there
 }
 
 // Open builds the rooms. An error names the setting to mend where one is to
@@ -144,6 +146,7 @@ func (r *Rooms) Writing() ([]proc.Part, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.serving = []<-chan struct{}{w.Ready(), s.Ready()}
 	return []proc.Part{{Name: "worker", Run: w.Run}, {Name: "soap", Run: s.Run}}, nil
 }
 
@@ -152,11 +155,32 @@ func (r *Rooms) Writing() ([]proc.Part, error) {
 // otherwise all processes would be taken out of service at once, and for nothing.
 const awayGrace = 15 * time.Second
 
+// Started returns nil when the view has
+// caught up with the log and the parts of Writing take work, or with ctx's error.
+func (r *Rooms) Started(ctx context.Context) error {
+	for _, c := range append([]<-chan struct{}{r.Feed.Ready()}, r.serving...) {
+		select {
+		case <-c:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
 // Ready returns nil when the process can answer: the view has caught up with
-// the log once, and the bus is there or was until a moment ago.
+// the log once, a worker of its own takes work, and the bus is there or was
+// until a moment ago.
 func (r *Rooms) Ready() error {
 	if err := r.CaughtUp(); err != nil {
 		return err
+	}
+	for _, c := range r.serving {
+		select {
+		case <-c:
+		default:
+			return errors.New("the worker is not started yet")
+		}
 	}
 	err := r.Bus.Ready()
 	if err == nil {
