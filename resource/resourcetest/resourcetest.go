@@ -11,7 +11,6 @@ import (
 
 	"tidings/bus"
 	"tidings/bus/bustest"
-	"tidings/fault"
 	"tidings/resource"
 	"tidings/schema"
 	"tidings/view"
@@ -36,8 +35,13 @@ func New(t testing.TB, dir fs.FS) *Service {
 func On(t testing.TB, b *bus.Bus, dir fs.FS, o resource.FeedOptions) *Service {
 	t.Helper()
 	s := Reader(t, b, dir, o)
-	run(t, "worker", resource.NewWorker(b, s.Model, resource.WorkerOptions{}).Run)
-	AwaitWorker(t, s)
+	w := resource.NewWorker(b, s.Model, resource.WorkerOptions{})
+	run(t, "worker", w.Run)
+	select {
+	case <-w.Ready():
+	case <-time.After(30 * time.Second):
+		t.Fatal("the worker did not start")
+	}
 	return s
 }
 
@@ -63,26 +67,6 @@ func Reader(t testing.TB, b *bus.Bus, dir fs.FS, o resource.FeedOptions) *Servic
 	return &Service{Bus: b, Model: m, View: v, Feed: f, Client: resource.NewClient(b, m, v, f)}
 }
 
-// AwaitWorker returns when a worker answers.
-func AwaitWorker(t testing.TB, s *Service) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	subject := s.Bus.Subjects().Command(s.Model.Resources[0].Name, string(resource.Delete))
-	// Few calls, or the circuit breaker opens and stays so for a second.
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for ; ; <-tick.C {
-		// Any answer will do: this one is a refusal, and changes nothing.
-		if _, err := s.Bus.Call(ctx, subject, nil, []byte("{")); !unanswered(err) {
-			return
-		}
-		if ctx.Err() != nil {
-			t.Fatal("no worker answers")
-		}
-	}
-}
-
 // run starts a part and waits for its end with the test.
 func run(t testing.TB, name string, part func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -96,9 +80,4 @@ func run(t testing.TB, name string, part func(context.Context) error) {
 		cancel()
 		wg.Wait()
 	})
-}
-
-// unanswered reports whether nobody was there to answer a call.
-func unanswered(err error) bool {
-	return fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Timeout)
 }
