@@ -43,6 +43,7 @@ func (c *compiler) checkType(def *ast.Definition) {
 		c.checkDefault(place, field.DefaultValue, field.Type)
 		c.checkDirectives(place, field.Directives, location)
 		c.checkArguments(place, field.Arguments)
+		c.checkListSize(place, field)
 	}
 	for _, value := range def.EnumValues {
 		c.checkName(value.Name, value.Position)
@@ -106,6 +107,7 @@ func (c *compiler) checkDefault(place string, value *ast.Value, typ *ast.Type) {
 
 // checkDirectives checks the directives of one place against their declarations.
 func (c *compiler) checkDirectives(place string, list ast.DirectiveList, location ast.DirectiveLocation) {
+	c.checkCost(list)
 	seen := map[string]bool{}
 	for _, directive := range list {
 		def := c.directives[directive.Name]

@@ -65,6 +65,7 @@ func Load(dir fs.FS) (*Model, error) {
 	if err := r.err(); err != nil {
 		return nil, err
 	}
+	c.weigh(model)
 	model.Fingerprint = fingerprint(model)
 	return model, nil
 }

@@ -26,6 +26,9 @@ type Model struct {
 	resources map[string]*Resource
 	roots     map[string]*Root
 	functions map[string]*Rule
+
+	costs      map[member]*CostRule
+	inputCosts map[member]float64
 }
 
 // Type is a type as SDL writes it: named or a list, with or without `!`.
