@@ -2,7 +2,6 @@ package bus
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,10 +26,6 @@ var (
 // an atomic batch.
 const MaxEntries = 1000
 
-// maxBatches is how many atomic batches one process has under way. The server
-// refuses more than 50 a stream, from all processes together.
-const maxBatches = 8
-
 // Entry is one message to be stored.
 type Entry struct {
 	Subject string // under Subjects.Log
@@ -54,25 +49,18 @@ func (b *Bus) Append(ctx context.Context, entries ...Entry) (last uint64, err er
 	}
 	ctx, cancel := b.bound(ctx)
 	defer cancel()
-	msgs, err := b.batch(entries)
+	msgs, err := b.messages(entries)
 	if err != nil {
 		return 0, err
 	}
 	if len(msgs) > 1 {
-		select {
-		case b.batches <- struct{}{}:
-			defer func() { <-b.batches }()
-		case <-ctx.Done():
-			return 0, fmt.Errorf("append: %w", ctx.Err())
-		}
+		return b.appendGrouped(ctx, entries, msgs)
 	}
 	return b.commit(ctx, msgs)
 }
 
-// batch turns entries into messages: one stands alone, several carry the
-// headers of an atomic batch (ADR-50 of NATS).
-func (b *Bus) batch(entries []Entry) ([]*nats.Msg, error) {
-	id := rand.Text()
+// messages turns entries into messages.
+func (b *Bus) messages(entries []Entry) ([]*nats.Msg, error) {
 	msgs := make([]*nats.Msg, len(entries))
 	for i, e := range entries {
 		if err := checkSubject(e.Subject); err != nil {
@@ -80,17 +68,14 @@ func (b *Bus) batch(entries []Entry) ([]*nats.Msg, error) {
 		}
 		m := outgoing(e.Subject, e.Header, e.Data)
 		m.Header.Set(headerExpected, strconv.FormatUint(e.After, 10))
+		size, limit := m.Size(), b.nc.MaxPayload()
 		if len(entries) > 1 {
-			m.Header.Set(headerBatch, id)
-			m.Header.Set(headerBatchSeq, strconv.Itoa(i+1))
+			size += batchHeaders
 		}
-		if size, limit := m.Size(), b.nc.MaxPayload(); int64(size) > limit {
+		if int64(size) > limit {
 			return nil, fault.New(fault.PayloadTooLarge, "the record is larger than the %d bytes that the bus carries", limit)
 		}
 		msgs[i] = m
-	}
-	if len(entries) > 1 {
-		msgs[len(msgs)-1].Header.Set(headerBatchLast, "1")
 	}
 	return msgs, nil
 }

@@ -74,7 +74,7 @@ type Bus struct {
 	js       jetstream.JetStream
 	logID    string
 	breakers breakers
-	batches  chan struct{} // holds a token for each atomic batch under way
+	group    group
 
 	// replicated: a direct get may be answered by one who is behind.
 	replicated atomic.Bool
@@ -94,7 +94,7 @@ func Open(ctx context.Context, o Options) (*Bus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open bus: %w", err)
 	}
-	b := &Bus{opts: o, subjects: Subjects{Prefix: o.Prefix}, log: o.Logger, batches: make(chan struct{}, maxBatches)}
+	b := &Bus{opts: o, subjects: Subjects{Prefix: o.Prefix}, log: o.Logger}
 	b.breakers.log, b.breakers.prefix = o.Logger, o.Prefix
 	if err := b.open(ctx); err != nil {
 		b.shutdown()
@@ -182,6 +182,7 @@ func (b *Bus) shutdown() {
 	if b.nc != nil {
 		b.nc.Close()
 	}
+	b.group.close()
 	if b.server != nil {
 		b.server.stop()
 	}

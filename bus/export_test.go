@@ -26,3 +26,22 @@ var (
 
 // LiveMessages is how many messages wait for a follower at most.
 const LiveMessages = liveMessages
+
+// TakeGroups says in which groups appends leave that came in this order while
+// a batch was under way: by their places.
+func TakeGroups(appends [][]Entry) (groups [][]int) {
+	var g group
+	at := map[*member]int{}
+	for i, entries := range appends {
+		m := &member{entries: entries, msgs: make([]*nats.Msg, len(entries))}
+		g.waiting, at[m] = append(g.waiting, m), i
+	}
+	for members := g.take(); members != nil; members = g.take() {
+		var group []int
+		for _, m := range members {
+			group = append(group, at[m])
+		}
+		groups = append(groups, group)
+	}
+	return groups
+}

@@ -109,7 +109,7 @@ func TestVictim(t *testing.T) {
 			for i := 0; ; i++ {
 				id := fmt.Sprintf("%s-%d-%d", os.Getenv("ROUND"), w, i)
 				entries := []bus.Entry{{Subject: b.Subjects().Record("User", id), Data: body}}
-				if w == 0 {
+				if w%2 == 0 {
 					entries = []bus.Entry{
 						{Subject: b.Subjects().Unique("User", "email", "pair"+id), Data: body},
 						{Subject: b.Subjects().Record("User", "pair"+id), Data: body},

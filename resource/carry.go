@@ -33,7 +33,7 @@ func (w *Worker) Carry(ctx context.Context, cmd Command) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	c := carry{w: w, cmd: cmd, fresh: fresh, subject: w.bus.Subjects().Record(cmd.Type, id)}
+	c := carry{w: w, cmd: cmd, fresh: fresh, subject: w.bus.Subjects().Record(cmd.Type, id), unused: id == fresh}
 	unlock, err := w.records.lock(ctx, c.subject)
 	if err != nil {
 		return Record{}, fault.Of(err)
@@ -94,6 +94,9 @@ type carry struct {
 	cmd     Command
 	fresh   string
 	subject string
+	// unused: the id was made just now, so there is nothing to read under it.
+	// Should there be something all the same, the log refuses the append.
+	unused bool
 	// doubts are the appends that got no answer, oldest first.
 	doubts []doubt
 }
@@ -108,9 +111,9 @@ type doubt struct {
 // somebody wrote meanwhile, and bus.ErrUnknownOutcome when the log did not say
 // whether it has stored the change: the next attempt finds out.
 func (c *carry) attempt(ctx context.Context) (Record, error) {
-	last, err := c.w.bus.Last(ctx, c.subject)
+	last, err := c.last(ctx)
 	if err != nil {
-		return Record{}, fmt.Errorf("read %s: %w", c.subject, err)
+		return Record{}, err
 	}
 	if done, err := c.happened(ctx, last); err != nil || done.Seq > 0 {
 		return done, err
@@ -140,13 +143,29 @@ func (c *carry) attempt(ctx context.Context) (Record, error) {
 	appending, cancel := context.WithTimeout(ctx, appendWait)
 	defer cancel()
 	seq, err := c.w.bus.Append(appending, entries...)
-	if errors.Is(err, bus.ErrUnknownOutcome) {
+	switch {
+	case errors.Is(err, bus.ErrUnknownOutcome):
 		c.doubts = append(c.doubts, doubt{after: after, answer: d.Answer})
+	case err != nil && appending.Err() != nil && ctx.Err() == nil: // it has not left, and there is time
+		err = fault.Wrap(err, fault.Unavailable, "the log has too much to do")
 	}
 	if err != nil {
 		return Record{}, err
 	}
 	return Record{Raw: d.Answer, Seq: seq}, nil
+}
+
+// last reads the record's newest message; nil when there is none.
+func (c *carry) last(ctx context.Context) (*bus.Message, error) {
+	if c.unused {
+		c.unused = false // an attempt that fails may have been stored
+		return nil, nil
+	}
+	m, err := c.w.bus.Last(ctx, c.subject)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", c.subject, err)
+	}
+	return m, nil
 }
 
 // happened looks for a change whose acknowledgement was lost: among the
