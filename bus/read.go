@@ -300,13 +300,17 @@ func statusOf(raw *nats.Msg) string {
 
 // leaderGet asks the stream's leader for one message; nil when there is none.
 func (b *Bus) leaderGet(ctx context.Context, req getRequest) (*Message, error) {
+	return b.leaderGetFrom(ctx, b.subjects.Stream(), req)
+}
+
+func (b *Bus) leaderGetFrom(ctx context.Context, stream string, req getRequest) (*Message, error) {
 	ctx, cancel := b.bound(ctx)
 	defer cancel()
 	body, err := json.Marshal(req)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := b.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+b.subjects.Stream(), body)
+	resp, err := b.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, body)
 	if err != nil {
 		return nil, unavailable(err)
 	}
