@@ -95,6 +95,7 @@ type Engine struct {
 	documents *documents
 	frame     *executor.Executor
 	scratch   *sync.Pool
+	gzip      compressor
 	hints     bool // the validator may name parts of the schema
 	live      live
 }

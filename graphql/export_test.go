@@ -116,3 +116,5 @@ func SamePlan(a, b *Operation) bool { return a.plan == b.plan }
 func Cached(e *Engine) (texts int, size int64) {
 	return e.documents.cache.Len(), e.documents.size.Load()
 }
+
+func AcceptsGzip(accept []string) bool { return acceptsGzip(accept) }

@@ -2,11 +2,13 @@ package graphql
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,59 +29,76 @@ const (
 
 // ServeHTTP answers queries and mutations as the GraphQL-over-HTTP
 // specification says (https://graphql.github.io/graphql-over-http/draft/):
-// POST with a JSON body, and GET for queries. The caller is the principal in
-// the request's context.
+// POST with a JSON body, and GET and HEAD for queries. The caller is the
+// principal in the request's context; an Exchange there learns what became of
+// the request.
 //
 // A client that accepts application/graphql-response+json gets 400 for a
 // request that was refused before it ran; with application/json every request
 // that could be read is answered with 200. What could not be read at all is
-// 400, 405, 406, 413 or 415. The bodies that a plain HTML form can send are
-// refused, and GET changes nothing, so that no other site can act in a
-// visitor's name.
+// 400, 405, 406, 413 or 415. A body of a type that a plain HTML form can send
+// is refused unless a header shows that no form sent it, and GET changes
+// nothing, so that no other site can act in a visitor's name. Responses of 1 KiB
+// and more are compressed for clients that accept gzip.
 func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	kind, ok := negotiate(r.Header.Values("Accept"))
-	if !ok {
-		e.refuseHTTP(w, typeJSON, http.StatusNotAcceptable, fault.New(fault.BadRequest,
-			"accept %s or %s", typeResponse, typeJSON))
+	a := answerer{engine: e, w: w, r: r, exchange: cmp.Or(exchangeOf(r.Context()), &Exchange{})}
+	a.kind = Negotiate(r.Header.Values("Accept"), typeJSON, typeResponse)
+	if a.kind == "" {
+		a.kind = typeJSON
+		a.refuse(http.StatusNotAcceptable, fault.New(fault.BadRequest, "accept %s or %s", typeResponse, typeJSON))
 		return
 	}
-	var req Request
-	var status int
-	var err error
-	switch r.Method {
-	case http.MethodPost:
-		req, status, err = readPost(w, r)
-	case http.MethodGet, http.MethodHead:
-		req, status, err = readGet(r)
-	default:
-		w.Header().Set("Allow", "GET, POST")
-		status, err = http.StatusMethodNotAllowed, fault.New(fault.BadRequest, "use POST, or GET for queries")
-	}
-	if err != nil {
-		e.refuseHTTP(w, kind, status, err)
+	req, status, err := a.read()
+	switch {
+	case err != nil:
+		a.refuse(status, err)
+		return
+	case status != 0: // there is nothing to answer
+		w.WriteHeader(status)
 		return
 	}
 	op, failed := e.prepare(req)
 	if failed != nil {
-		writeResponse(w, kind, failed)
+		a.respond(failed)
 		return
 	}
+	a.exchange.Kind, a.exchange.Name = string(op.kind), short(op.def.Name)
 	if r.Method != http.MethodPost && op.kind != ast.Query {
 		w.Header().Set("Allow", "POST")
-		e.refuseHTTP(w, kind, http.StatusMethodNotAllowed, fault.New(fault.BadRequest, "GET is for queries only: use POST"))
+		a.refuse(http.StatusMethodNotAllowed, fault.New(fault.BadRequest, "GET is for queries only: use POST"))
 		return
 	}
 	resp := e.execute(r.Context(), auth.FromContext(r.Context()), op)
-	writeResponse(w, kind, &resp)
+	a.respond(&resp)
+}
+
+// allowed are the methods of the endpoint.
+const allowed = "GET, HEAD, POST, OPTIONS"
+
+// read reads the request. An error comes with its status; a status without an
+// error is the whole answer.
+func (a *answerer) read() (req Request, status int, err error) {
+	switch a.r.Method {
+	case http.MethodPost:
+		return readPost(a.w, a.r)
+	case http.MethodGet, http.MethodHead:
+		return readGet(a.r)
+	}
+	a.w.Header().Set("Allow", allowed)
+	if a.r.Method == http.MethodOptions {
+		a.exchange.Status = http.StatusNoContent
+		return req, http.StatusNoContent, nil
+	}
+	return req, http.StatusMethodNotAllowed, fault.New(fault.BadRequest, "use POST, or GET for queries")
 }
 
 func readPost(w http.ResponseWriter, r *http.Request) (req Request, status int, err error) {
-	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || media != typeJSON {
-		return req, http.StatusUnsupportedMediaType, fault.New(fault.BadRequest, "send the request as Content-Type: %s", typeJSON)
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		w.Header().Set("Accept-Encoding", "identity")
+		return req, http.StatusUnsupportedMediaType, fault.New(fault.BadRequest, "send the request without Content-Encoding: compressed bodies are not read")
 	}
-	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
-		return req, http.StatusUnsupportedMediaType, fault.New(fault.BadRequest, "send the request in UTF-8")
+	if err := checkContentType(r.Header); err != nil {
+		return req, http.StatusUnsupportedMediaType, err
 	}
 	body, err := readBody(w, r)
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
@@ -92,6 +111,35 @@ func readPost(w http.ResponseWriter, r *http.Request) (req Request, status int, 
 		return req, http.StatusBadRequest, err
 	}
 	return req, 0, nil
+}
+
+// checkContentType refuses bodies that are not JSON in UTF-8. What names itself
+// one of the types that a plain form can send (or nothing, as a page can make
+// happen) may still be JSON, but is read only when one of the headers is there
+// that no page can send without the browser asking us first.
+func checkContentType(h http.Header) error {
+	media, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+	switch {
+	case err == nil && media == typeJSON:
+	case (media == "" && h.Get("Content-Type") == "" || err == nil && slices.Contains(formTypes, media)) && preflighted(h):
+	default:
+		return fault.New(fault.BadRequest, "send the request as Content-Type: %s", typeJSON)
+	}
+	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
+		return fault.New(fault.BadRequest, "send the request in UTF-8")
+	}
+	return nil
+}
+
+// formTypes are those of the types that a plain form can send which JSON may
+// come as; the third, multipart/form-data, never holds JSON.
+var formTypes = []string{"text/plain", "application/x-www-form-urlencoded"}
+
+// preflightHeaders are the names that clients have agreed on.
+var preflightHeaders = []string{"Graphql-Require-Preflight", "Apollo-Require-Preflight", "X-Apollo-Operation-Name"}
+
+func preflighted(h http.Header) bool {
+	return slices.ContainsFunc(preflightHeaders, func(name string) bool { return h.Get(name) != "" })
 }
 
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
@@ -160,55 +208,72 @@ func readGet(r *http.Request) (req Request, status int, err error) {
 	return req, 0, nil
 }
 
-// negotiate chooses the response's type. The first of the better quality wins;
-// without a wish it is application/json, as clients of old expect.
-func negotiate(accept []string) (kind string, ok bool) {
-	if len(accept) == 0 {
-		return typeJSON, true
-	}
-	best := 0.0
-	for item := range strings.SplitSeq(strings.Join(accept, ","), ",") {
-		media, params, err := mime.ParseMediaType(strings.TrimSpace(item))
-		if err != nil {
-			continue
-		}
-		candidate := ""
-		switch media {
-		case typeResponse:
-			candidate = typeResponse
-		case typeJSON, "application/*", "*/*":
-			candidate = typeJSON
-		}
-		quality := 1.0
-		if q, err := strconv.ParseFloat(params["q"], 64); err == nil {
-			quality = q
-		}
-		if candidate != "" && quality > best {
-			kind, best = candidate, quality
-		}
-	}
-	return kind, best > 0
+// answerer writes the one answer to a request.
+type answerer struct {
+	engine   *Engine
+	w        http.ResponseWriter
+	r        *http.Request
+	kind     string // media type of the answer
+	exchange *Exchange
 }
 
-func (e *Engine) refuseHTTP(w http.ResponseWriter, kind string, status int, err error) {
-	resp := e.failure(gqlerror.List{executionError(fault.Of(err), nil, nil)})
-	writeBody(w, kind, status, resp.Body)
+// refuse answers a request that was not prepared.
+func (a *answerer) refuse(status int, err error) {
+	resp := a.engine.failure(gqlerror.List{executionError(fault.Of(err), nil, nil)})
+	a.exchange.Code = resp.Code
+	a.write(status, resp.Body)
 }
 
-func writeResponse(w http.ResponseWriter, kind string, resp *Response) {
-	status := http.StatusOK
-	if resp.Failed && (kind == typeResponse || resp.Code == fault.BadRequest) {
-		status = http.StatusBadRequest
+func (a *answerer) respond(resp *Response) {
+	a.exchange.Code = resp.Code
+	a.write(statusOf(a.kind, resp), resp.Body)
+}
+
+// statusOf is 200 for what was processed. A request that was refused before it
+// ran has a status of its own for clients of the newer media type.
+func statusOf(kind string, resp *Response) int {
+	if !resp.Failed || kind == typeJSON && resp.Code != fault.BadRequest && resp.Code != fault.RateLimited {
+		return http.StatusOK
 	}
-	writeBody(w, kind, status, resp.Body)
+	switch resp.Code {
+	case fault.Unauthenticated:
+		return http.StatusUnauthorized
+	case fault.Forbidden:
+		return http.StatusForbidden
+	case fault.PayloadTooLarge:
+		return http.StatusRequestEntityTooLarge
+	case fault.RateLimited:
+		return http.StatusTooManyRequests
+	case fault.Unavailable:
+		return http.StatusServiceUnavailable
+	case fault.Timeout:
+		return http.StatusGatewayTimeout
+	case fault.Internal:
+		return http.StatusInternalServerError
+	}
+	return http.StatusBadRequest
 }
 
-func writeBody(w http.ResponseWriter, kind string, status int, body []byte) {
-	h := w.Header()
-	h.Set("Content-Type", kind+"; charset=utf-8")
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	h.Add("Vary", "Accept")
+func (a *answerer) write(status int, body []byte) {
+	h := a.w.Header()
+	h.Set("Content-Type", a.kind+"; charset=utf-8")
+	h.Add("Vary", "Accept, Accept-Encoding")
 	h.Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client is gone if it fails
+	a.exchange.Status = status
+	if len(body) < minGzip || !acceptsGzip(a.r.Header.Values("Accept-Encoding")) {
+		a.writeBytes(status, body)
+		return
+	}
+	a.engine.gzip.compressed(body, func(bytes []byte, smaller bool) {
+		if smaller {
+			h.Set("Content-Encoding", "gzip")
+		}
+		a.writeBytes(status, bytes)
+	})
+}
+
+func (a *answerer) writeBytes(status int, body []byte) {
+	a.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	a.w.WriteHeader(status)
+	_, _ = a.w.Write(body) // the client is gone if it fails
 }

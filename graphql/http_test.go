@@ -28,6 +28,7 @@ func TestHTTPFollowsItsSpecification(t *testing.T) {
 	get := func(params string) string { return "/graphql?" + params }
 	for _, c := range []struct {
 		name, method, target, accept, content, body string
+		header                                      string // one more
 		status                                      int
 		want, allow, kind                           string
 	}{
@@ -39,6 +40,15 @@ func TestHTTPFollowsItsSpecification(t *testing.T) {
 		{name: "plain text", content: "text/plain", body: good, status: 415},
 		{name: "multipart", content: "multipart/form-data; boundary=x", body: good, status: 415},
 		{name: "no content type", content: "-", body: good, status: 415},
+		{name: "plain text after a preflight", content: "text/plain", header: "GraphQL-Require-Preflight: 1", body: good, want: answer},
+		{name: "form after a preflight", content: "application/x-www-form-urlencoded", header: "Apollo-Require-Preflight: 1", body: good, want: answer},
+		{name: "no content type after a preflight", content: "-", header: "X-Apollo-Operation-Name: Q", body: good, want: answer},
+		{name: "plain text in latin1", content: "text/plain; charset=latin1", header: "GraphQL-Require-Preflight: 1", body: good, status: 415},
+		{name: "multipart after a preflight", content: "multipart/form-data; boundary=x", header: "GraphQL-Require-Preflight: 1", body: good, status: 415},
+		{name: "XML after a preflight", content: "text/xml", header: "GraphQL-Require-Preflight: 1", body: good, status: 415},
+		{name: "broken content type", content: "application/json; x", header: "GraphQL-Require-Preflight: 1", body: good, status: 415},
+		{name: "compressed body", header: "Content-Encoding: gzip", body: good, status: 415, want: "without Content-Encoding"},
+		{name: "identity body", header: "Content-Encoding: identity", body: good, want: answer},
 		{name: "quality", accept: "application/json;q=0.1, " + typed + ";q=0.9", body: good, want: answer, kind: typed},
 		{name: "anything", accept: "text/html, */*", body: good, want: answer},
 		{name: "not acceptable", accept: "text/html", body: good, status: 406},
@@ -62,17 +72,24 @@ func TestHTTPFollowsItsSpecification(t *testing.T) {
 		{name: "get without query", method: "GET", target: "/graphql", status: 400},
 		{name: "get with bad variables", method: "GET", target: get("query={__typename}&variables={"), status: 400},
 		{name: "mutation by get", method: "GET", target: get("query=" + url.QueryEscape(`mutation{deleteUser(input:{id:"ada"}){id}}`)), status: 405, allow: "POST"},
-		{name: "put", method: "PUT", body: good, status: 405, allow: "GET, POST"},
+		{name: "subscription by get", method: "GET", target: get("query=" + url.QueryEscape(`subscription{userChanged{id}}`)), status: 405, allow: "POST"},
+		{name: "mutation by head", method: "HEAD", target: get("query=" + url.QueryEscape(`mutation{deleteUser(input:{id:"ada"}){id}}`)), status: 405, allow: "POST"},
+		{name: "head", method: "HEAD", target: get("query={__typename}"), want: "Query"}, // net/http leaves the body out
+		{name: "delete", method: "DELETE", status: 405, allow: "GET, HEAD, POST, OPTIONS"},
+		{name: "put", method: "PUT", body: good, status: 405, allow: "GET, HEAD, POST, OPTIONS"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			method, target, content := orElse(c.method, "POST"), orElse(c.target, "/graphql"), orElse(c.content, "application/json")
 			r := httptest.NewRequestWithContext(auth.NewContext(t.Context(), admin), method, target, strings.NewReader(c.body))
-			if content != "-" && method != "GET" {
+			if content != "-" && method == "POST" {
 				r.Header.Set("Content-Type", content)
 			}
 			if c.accept != "" {
 				r.Header.Set("Accept", c.accept)
+			}
+			if name, value, more := strings.Cut(c.header, ": "); more {
+				r.Header.Set(name, value)
 			}
 			w := httptest.NewRecorder()
 			s.engine.ServeHTTP(w, r)
@@ -151,7 +168,7 @@ func TestExtensionsOfGqlgenWork(t *testing.T) {
 	if got := s.run(t, nobody, `query Q($i: ID!) { user(id: $i) { id } }`, `{"i":"ada"}`); got != `{"data":{"user":{"id":"ada"}},"extensions":{"seen":"ada"}}` {
 		t.Error(got)
 	}
-	if got := s.run(t, nobody, `query Refused { __typename }`, ""); got != `{"data":null,"errors":[{"message":"not today"}]}` {
+	if got := s.run(t, nobody, `query Refused { __typename }`, ""); !strings.HasPrefix(got, `{"data":null,"errors":[{"message":"not today","extensions":{"code":"INTERNAL","requestId":"`) {
 		t.Error(got)
 	}
 	_, err := engine.New(s.Model, s.Client, s.Feed, engine.Options{Functions: functions(), Extensions: []graphql.HandlerExtension{fieldHook{}}})

@@ -53,7 +53,7 @@ func TestWhatTakesTooLongIsToldSo(t *testing.T) {
 	graphql.Slow(s.engine)
 	body := s.run(t, nobody, `{ user(id: "ada") { id } __typename }`, "")
 	wantData(t, body, `{"user":null,"__typename":"Query"}`, fault.Timeout)
-	if want := `"code":"TIMEOUT","extensions":{"code":"TIMEOUT"}`; !strings.Contains(body, want) {
+	if want := `"code":"TIMEOUT","extensions":{"code":"TIMEOUT","requestId":"`; !strings.Contains(body, want) {
 		t.Errorf("%s is not in %s", want, body)
 	}
 }

@@ -36,6 +36,7 @@ func (e *Engine) failure(errs gqlerror.List) *Response {
 func (r *run) response(ctx context.Context, from *graphql.Response) Response {
 	if from == nil {
 		err := executionError(fault.Of(context.Cause(ctx)), nil, nil)
+		r.identify(err)
 		return *r.engine.failure(gqlerror.List{err})
 	}
 	body := r.buf
@@ -48,6 +49,9 @@ func (r *run) response(ctx context.Context, from *graphql.Response) Response {
 	}
 	var code fault.Code
 	if len(from.Errors) > 0 {
+		for _, err := range from.Errors {
+			r.adopt(ctx, err)
+		}
 		code = codeOf(from.Errors[0])
 		body = appendErrors(append(body, `,"errors":`...), from.Errors)
 	}

@@ -22,6 +22,8 @@ type run struct {
 	who    auth.Principal
 	op     *operation
 	vars   map[string]any
+	// exchange names the request; nil until there is something to look up.
+	exchange *Exchange
 
 	buf  []byte // `{"data":` and what follows
 	errs gqlerror.List
@@ -86,10 +88,7 @@ func leafError(l *leaf, raw []byte) error {
 // goes to the log alone.
 func (r *run) fail(nodes []*ast.Field, err error) {
 	f := fault.Of(err)
-	if f.Code == fault.Internal {
-		r.engine.log.LogAttrs(context.Background(), slog.LevelError, "a field failed",
-			slog.String("path", pathOf(r.path).String()), slog.Any("err", err))
-	}
+	r.logFault(f, err)
 	if len(r.errs) >= maxErrors {
 		r.over++
 		return
@@ -98,7 +97,22 @@ func (r *run) fail(nodes []*ast.Field, err error) {
 	if bad, ok := errors.AsType[*argumentError](err); ok && bad.at != nil {
 		told.Locations = []gqlerror.Location{{Line: bad.at.Line, Column: bad.at.Column}}
 	}
+	r.identify(told)
 	r.errs = append(r.errs, told)
+}
+
+// logFault writes down what the caller is only told the code and the request's
+// id of.
+func (r *run) logFault(f *fault.Error, err error) {
+	if !faulty(f.Code) || errors.Is(err, context.Canceled) {
+		return
+	}
+	level := slog.LevelWarn
+	if f.Code == fault.Internal {
+		level = slog.LevelError
+	}
+	r.engine.log.LogAttrs(context.Background(), level, "a field failed",
+		slog.String("request", r.request().id()), slog.String("path", pathOf(r.path).String()), slog.Any("err", err))
 }
 
 func executionError(f *fault.Error, nodes []*ast.Field, path []step) *gqlerror.Error {
@@ -155,6 +169,7 @@ func (r *run) data() []byte { return r.buf[len(dataPrefix):] }
 func (r *run) presented() gqlerror.List {
 	if r.over > 0 {
 		err := refuse(nil, fault.Internal, "%d more errors are not listed", r.over)
+		r.identify(err)
 		return append(r.errs, err)
 	}
 	return r.errs

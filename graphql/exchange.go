@@ -1,0 +1,84 @@
+package graphql
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"tidings/fault"
+)
+
+// Exchange is what the edge tells the engine about one request, and what it
+// learns of it for its own log. It belongs to the goroutine that serves the
+// request.
+type Exchange struct {
+	// ID names the request in the log and in the errors that point there. The
+	// edge sets it, and tells it to the client as Tidings-Request-Id.
+	ID string
+
+	// What ServeHTTP fills in; all empty when another handler answered.
+	Kind   string     // query, mutation or subscription; empty when it could not be told
+	Name   string     // of the operation, cut to 60 bytes
+	Code   fault.Code // of the first error
+	Status int        // of the response
+}
+
+type exchangeKey struct{}
+
+// WithExchange returns a context whose requests tell x what became of them.
+func WithExchange(ctx context.Context, x *Exchange) context.Context {
+	return context.WithValue(ctx, exchangeKey{}, x)
+}
+
+// exchangeOf returns the exchange of a context, nil where the edge has set none.
+func exchangeOf(ctx context.Context) *Exchange {
+	x, _ := ctx.Value(exchangeKey{}).(*Exchange)
+	return x
+}
+
+// id returns the request's id. What comes over a socket or the bus has none,
+// and gets one when there is something to look up by it.
+func (x *Exchange) id() string {
+	if x.ID == "" {
+		x.ID = rand.Text()
+	}
+	return x.ID
+}
+
+// faulty reports whether a failure is one that an operator may have to look
+// up: the ones that are not the caller's.
+func faulty(code fault.Code) bool {
+	return code == fault.Internal || code == fault.Unavailable || code == fault.Timeout
+}
+
+// request returns the exchange of a run, which may have to be made: what an
+// event sets off is nobody's request.
+func (r *run) request() *Exchange {
+	if r.exchange == nil {
+		r.exchange = &Exchange{}
+	}
+	return r.exchange
+}
+
+// identify adds the request's id to an error that an operator may have to look up.
+func (r *run) identify(err *gqlerror.Error) {
+	if faulty(codeOf(err)) {
+		err.Extensions["requestId"] = r.request().id()
+	}
+}
+
+// adopt gives a code to an error that is not ours: an extension's.
+func (r *run) adopt(ctx context.Context, err *gqlerror.Error) {
+	if _, ours := err.Extensions["code"].(string); ours {
+		return
+	}
+	if err.Extensions == nil {
+		err.Extensions = map[string]any{}
+	}
+	err.Extensions["code"] = string(fault.Internal)
+	r.identify(err)
+	r.engine.log.LogAttrs(ctx, slog.LevelError, "an extension failed",
+		slog.String("request", r.request().id()), slog.Any("err", err))
+}
