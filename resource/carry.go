@@ -28,7 +28,10 @@ const (
 func (w *Worker) Carry(ctx context.Context, cmd Command) (Record, error) {
 	ctx, cancel := withDeadline(ctx, 10*time.Second)
 	defer cancel()
-	fresh := w.newID()
+	fresh, err := w.fresh(cmd)
+	if err != nil {
+		return Record{}, err
+	}
 	id, err := Target(w.model, cmd, fresh)
 	if err != nil {
 		return Record{}, err
@@ -49,6 +52,14 @@ func (w *Worker) Carry(ctx context.Context, cmd Command) (Record, error) {
 			return Record{}, giveUp(cmd.Type, id, err)
 		}
 	}
+}
+
+// fresh returns the id that a new record would have.
+func (w *Worker) fresh(cmd Command) (string, error) {
+	if cmd.Once == nil {
+		return w.newID(), nil
+	}
+	return freshOnce(cmd.ID)
 }
 
 func withDeadline(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
@@ -173,6 +184,9 @@ func (c *carry) last(ctx context.Context) (*bus.Message, error) {
 // it. Seq is 0 when it is not there; if it still comes, the next append, which
 // expects what it expected or more, fails, and it is found then.
 func (c *carry) happened(ctx context.Context, last *bus.Message) (done Record, err error) {
+	if c.cmd.Once != nil {
+		return c.once(ctx, last)
+	}
 	if len(c.doubts) == 0 || last == nil || last.Seq <= c.doubts[0].after {
 		return Record{}, nil
 	}

@@ -99,7 +99,7 @@ func (c *Client) Submit(ctx context.Context, cmd Command) (Record, error) {
 	if cmd.ID == "" {
 		cmd.ID = newID()
 	}
-	body, err := encodeValue(request{ID: cmd.ID, Who: cmd.Who, Input: cmd.Input})
+	body, err := encodeValue(request{ID: cmd.ID, Who: cmd.Who, Input: cmd.Input, Once: cmd.Once})
 	if err != nil {
 		return Record{}, fmt.Errorf("encode command: %w", err)
 	}
@@ -140,6 +140,7 @@ type request struct {
 	ID    string          `json:"id"`
 	Who   auth.Principal  `json:"who"`
 	Input json.RawMessage `json:"input"`
+	Once  *Once           `json:"once,omitempty"`
 }
 
 type reply struct {

@@ -38,6 +38,9 @@ type Command struct {
 	Who   auth.Principal
 	// ID names the command in the log and in traces; empty: Submit makes one.
 	ID string
+	// Once makes a command that is sent again harmless; nil for those that are
+	// not.
+	Once *Once
 }
 
 // Kind is what happened to a record.

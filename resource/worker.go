@@ -95,7 +95,7 @@ func (w *Worker) handler(typ string, verb Verb) func(context.Context, bus.Messag
 		if !validCommandID(q.ID) {
 			return nil, nil, fault.New(fault.BadRequest, "the command's id must be of 1 to 64 letters, digits, - and _")
 		}
-		record, err := w.Carry(ctx, Command{Type: typ, Verb: verb, Input: q.Input, Who: q.Who, ID: q.ID})
+		record, err := w.Carry(ctx, Command{Type: typ, Verb: verb, Input: q.Input, Who: q.Who, ID: q.ID, Once: q.Once})
 		if err != nil {
 			return nil, nil, err
 		}

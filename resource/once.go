@@ -1,0 +1,86 @@
+package resource
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"tidings/bus"
+	"tidings/fault"
+)
+
+// A command that is to happen once may be carried out by several workers, one
+// after another or at the same time, because its caller did not learn how the
+// first one fared. Each looks for the command's id among the record's changes
+// before it decides, and a new record's id comes from the command's, so that
+// they all look at the same record. The log's expected sequences see to it that
+// of two who found nothing only one writes; the other one looks again.
+
+// Once says that a command changes the log once, however often it is sent with
+// the same ID, and that each time the answer is that of the first. The ID must
+// begin with a UUIDv7.
+type Once struct {
+	// Since is a position of the log from before the command was sent for the
+	// first time.
+	Since uint64 `json:"since"`
+}
+
+// freshOnce returns the id that a command which is to happen once gives a new
+// record: a UUIDv7 of the time in the command's id, the same each time.
+func freshOnce(id string) (string, error) {
+	if len(id) < 36 {
+		return "", errNotOnce
+	}
+	seed, err := uuid.Parse(id[:36])
+	if err != nil || seed.Version() != 7 {
+		return "", errNotOnce
+	}
+	sum := sha256.Sum256([]byte(id))
+	u := uuid.UUID(sum[:16])
+	copy(u[:6], seed[:6]) // the time
+	u[6] = u[6]&0x0f | 0x70
+	u[8] = u[8]&0x3f | 0x80
+	return u.String(), nil
+}
+
+var errNotOnce = fault.New(fault.BadRequest, "the id of a command that is to happen once must begin with a UUIDv7")
+
+// once looks for the command among all changes of its record. Seq is 0 when it
+// has certainly not happened. The fault is Conflict when that cannot be told,
+// because the log no longer keeps all that was written since the command was
+// sent first.
+func (c *carry) once(ctx context.Context, last *bus.Message) (done Record, err error) {
+	if last == nil || last.Seq <= c.cmd.Once.Since {
+		return Record{}, nil
+	}
+	var before bus.Message
+	complete := false
+	_, err = c.w.bus.Read(ctx, c.subject, 0, last.Seq, func(m bus.Message) error {
+		if before.Seq == 0 { // the oldest that is kept tells whether one is missing
+			complete = m.Prev <= c.cmd.Once.Since
+		}
+		if m.Header.Get(headerCommand) == c.cmd.ID {
+			done = c.first(m, before)
+		}
+		before = m
+		return nil
+	})
+	switch {
+	case err != nil:
+		return Record{}, fmt.Errorf("look for %s in the log: %w", c.cmd.ID, err)
+	case done.Seq == 0 && !complete:
+		return Record{}, fault.New(fault.Conflict, "the %s has changed too often since to tell whether the change was made; read it", c.cmd.Type)
+	}
+	return done, nil
+}
+
+// first is the answer that the change in m got: the record, for Delete as it
+// was, which the message before tells unless it is no longer kept.
+func (c *carry) first(m, before bus.Message) Record {
+	if c.cmd.Verb == Delete && before.Seq == m.Prev && before.Seq > 0 {
+		return Record{Raw: before.Data, Seq: m.Seq}
+	}
+	return Record{Raw: m.Data, Seq: m.Seq}
+}
