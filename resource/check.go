@@ -3,6 +3,7 @@ package resource
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"tidings/fault"
@@ -20,6 +21,9 @@ func check(f *schema.Field, raw json.RawMessage, path string) (json.RawMessage, 
 		return nil, fault.Wrap(err, fault.BadUserInput, "%s is not JSON", path)
 	}
 	parsed, err := f.Parse(value)
+	if part, ok := errors.AsType[*schema.ValueError](err); ok {
+		return nil, fault.Input(path+part.Path, "%s%s %s", f.Name, part.Path, part.Err)
+	}
 	if err != nil {
 		return nil, fault.Input(path, "%s %s", f.Name, err)
 	}

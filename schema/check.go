@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,6 +18,8 @@ import (
 // (interfaces, unions, inputs that hold themselves).
 func (c *compiler) checkDocument() {
 	c.declare()
+	c.findEmbedded()
+	c.foresee()
 	for _, name := range c.names {
 		c.checkType(c.types[name])
 	}
@@ -49,8 +52,11 @@ func (c *compiler) checkType(def *ast.Definition) {
 		c.checkName(value.Name, value.Position)
 		c.checkDirectives(def.Name+"."+value.Name, value.Directives, ast.LocationEnumValue)
 	}
-	if def.Kind == ast.Object {
+	if def.Kind == ast.Object || def.Kind == ast.Interface {
 		c.checkUse(def)
+	}
+	if def.Kind == ast.InputObject {
+		c.checkInput(def)
 	}
 }
 
@@ -77,6 +83,7 @@ func (c *compiler) checkArguments(place string, args ast.ArgumentDefinitionList)
 			continue
 		}
 		c.checkDefault("the argument "+arg.Name+" of "+place, arg.DefaultValue, arg.Type)
+		c.checkDeprecation("the argument "+arg.Name+" of "+place, arg.Type, arg.DefaultValue, arg.Directives)
 		c.checkDirectives(place+"."+arg.Name, arg.Directives, ast.LocationArgumentDefinition)
 	}
 }
@@ -202,9 +209,17 @@ func (c *compiler) checkUse(def *ast.Definition) {
 
 // checkPlainField looks at a directive on a field of a type that is no resource.
 func (c *compiler) checkPlainField(def *ast.Definition, field *ast.FieldDefinition, directive *ast.Directive) {
+	if c.embedded[def.Name] {
+		c.checkEmbeddedField(def, field, directive)
+		return
+	}
 	switch directive.Name {
 	case "owner", "unique", "index", "default", "timestamp", "belongsTo", "hasMany", "constraint":
-		c.at(directive.Position, "add @resource to "+def.Name+", or remove it", "@%s on %s.%s, which is no field of a resource, would have no effect", directive.Name, def.Name, field.Name)
+		remedy := "add @resource to " + def.Name + ", or remove it"
+		if def.Kind == ast.Interface {
+			remedy = "put it on the fields of the types that implement " + def.Name
+		}
+		c.at(directive.Position, remedy, "@%s on %s.%s, which is no field of a resource, would have no effect", directive.Name, def.Name, field.Name)
 	case "auth":
 		switch {
 		case !isRoot(def.Name):
@@ -225,6 +240,11 @@ func (c *compiler) validate() {
 		def := *c.types[name]
 		def.Fields = slices.Clip(def.Fields) // gqlparser appends to Query's
 		doc.Definitions = append(doc.Definitions, &def)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.generated)) {
+		if c.types[name] == nil {
+			doc.Definitions = append(doc.Definitions, stubOf(c.generated[name]))
+		}
 	}
 	if _, err := validator.ValidateSchemaDocument(doc); err != nil {
 		c.foreign(err, "correct the declaration as the GraphQL specification says")

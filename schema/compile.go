@@ -21,6 +21,7 @@ func (c *compiler) compile() *Model {
 			c.relation(model, model.resources[def.Name], model.resources[def.Name].Fields[i], field)
 		}
 	}
+	c.checkEndless()
 	for _, def := range c.resourceTypes() {
 		c.checkOwnerRules(def, model.resources[def.Name])
 	}
@@ -64,10 +65,7 @@ func (c *compiler) resource(def *ast.Definition) *Resource {
 		}
 	}
 	c.checkID(def, r)
-	if len(def.Interfaces) > 0 {
-		c.at(def.Position, "remove `implements`; interfaces can be declared on plain types only",
-			"the resource %s implements %s, which is not supported yet", def.Name, def.Interfaces[0])
-	}
+	c.checkInterfaces(def, r)
 	c.checkResourceName(def, r)
 	return r
 }
@@ -159,9 +157,6 @@ func (c *compiler) field(def *ast.FieldDefinition) *Field {
 // leaf finds the kind of a stored field.
 func (c *compiler) leaf(field *Field, def *ast.FieldDefinition) {
 	name := def.Type.Name()
-	if def.Type.Elem != nil && def.Type.Elem.Elem != nil {
-		c.at(def.Position, "store a list of single values, or a resource for the inner list", "%s is a list of lists", def.Name)
-	}
 	if kind, ok := kinds[name]; ok {
 		field.Kind = kind
 		if kind == KindCursor {
@@ -175,10 +170,13 @@ func (c *compiler) leaf(field *Field, def *ast.FieldDefinition) {
 		for _, value := range target.EnumValues {
 			field.Enum = append(field.Enum, value.Name)
 		}
+	case target.Kind == ast.Scalar && target.Directives.ForName("specifiedBy") != nil:
+		field.Kind = KindJSON
 	case target.Kind == ast.Scalar:
-		c.at(def.Position, "use one of the built-in scalars", "the scalar %s of %s is not known, so it cannot be stored", name, def.Name)
-	case target.Kind == ast.Interface || target.Kind == ast.Union:
-		c.at(def.Position, "point at one resource with @belongsTo or @hasMany", "%s has the abstract type %s, which is not supported yet", def.Name, name)
+		c.at(def.Position, `declare it with @specifiedBy(url: "…") to store its values unchecked, or use a built-in scalar`,
+			"the scalar %s of %s is not known, so its values cannot be checked", name, def.Name)
+	case c.embedded[name]:
+		field.Kind, field.Object = KindEmbedded, c.object(target)
 	default:
 		c.at(def.Position, `add @belongsTo(field: "…") or @hasMany(field: "…"), or store the parts as fields of their own`,
 			"%s has the object type %s but is no relation", def.Name, name)
@@ -205,9 +203,15 @@ func (c *compiler) timestamp(field *Field, def *ast.FieldDefinition) {
 
 func (c *compiler) checkIndexed(field *Field, def *ast.FieldDefinition) {
 	for _, name := range []string{"unique", "index"} {
-		if directive := def.Directives.ForName(name); directive != nil && def.Type.Elem != nil {
+		directive := def.Directives.ForName(name)
+		switch {
+		case directive == nil:
+		case def.Type.Elem != nil:
 			c.at(directive.Position, "remove @"+name+", or make a resource of the items",
 				"@%s on the list %s", name, def.Name)
+		case field.Kind == KindEmbedded || field.Kind == KindJSON:
+			c.at(directive.Position, "remove @"+name+", and store what is searched by in a scalar field of its own",
+				"@%s on %s, whose values have the type %s and cannot be compared", name, def.Name, def.Type.Name())
 		}
 	}
 	if !field.Indexed {
@@ -233,7 +237,7 @@ func (c *compiler) defaultValue(field *Field, def *ast.FieldDefinition) {
 		c.at(directive.Position, "remove @default", "%s is filled from the caller, a default is never used", def.Name)
 	}
 	literal := directive.Arguments.ForName("value").Value
-	value, err := c.literal(literal, def.Type)
+	value, err := c.literal(literal, c.inputType(def.Type))
 	if err != nil {
 		c.at(literal.Position, "give a default of the type "+def.Type.String(), "the default of %s does not fit: %v", def.Name, err)
 		return
@@ -242,7 +246,7 @@ func (c *compiler) defaultValue(field *Field, def *ast.FieldDefinition) {
 		c.at(literal.Position, "remove @default", "%s is null anyway when nothing is given", def.Name)
 		return
 	}
-	if err := field.Constraint.Check(value); err != nil {
+	if value, err = field.Parse(value); err != nil {
 		c.at(literal.Position, "change the default or the constraint", "the default of %s breaks its own rule: it %v", def.Name, err)
 		return
 	}

@@ -21,6 +21,11 @@ type compiler struct {
 	directives map[string]*ast.DirectiveDefinition // GraphQL's, our prelude's and the adopter's
 	declared   ast.DirectiveDefinitionList         // the adopter's
 	doc        *ast.SchemaDocument
+
+	embedded  map[string]bool            // declared types that are stored inside of records
+	objects   map[string]*Object         // the same, compiled
+	generated map[string]*ast.Definition // types that expand will add, as far as they are known
+	stubs     map[string]bool            // those of which only the name and the kind are
 }
 
 func newCompiler(r *reporter, doc *ast.SchemaDocument) *compiler {
@@ -30,6 +35,10 @@ func newCompiler(r *reporter, doc *ast.SchemaDocument) *compiler {
 		types:      map[string]*ast.Definition{},
 		directives: map[string]*ast.DirectiveDefinition{},
 		doc:        doc,
+		embedded:   map[string]bool{},
+		objects:    map[string]*Object{},
+		generated:  map[string]*ast.Definition{},
+		stubs:      map[string]bool{},
 	}
 	for _, def := range preludeDocument().Definitions {
 		c.builtin[def.Name] = def
@@ -53,9 +62,12 @@ func preludeSource() *ast.Source {
 	return &ast.Source{Name: "prelude.graphql", Input: preludeText, BuiltIn: true}
 }
 
-// lookup returns a type by name, built in or declared.
+// lookup returns a type by name: built in, declared, or yet to be generated.
 func (c *compiler) lookup(name string) *ast.Definition {
 	if def := c.types[name]; def != nil {
+		return def
+	}
+	if def := c.generated[name]; def != nil {
 		return def
 	}
 	return c.builtin[name]

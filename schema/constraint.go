@@ -25,7 +25,8 @@ var formats = map[string]func(string) bool{
 
 // Check reports whether a value keeps the rules: a string, a number (int64 or
 // float64), or a []any of them; nil and other values keep every rule. Rules for
-// strings and numbers hold for each item of a list. Where the constraint names
+// strings and numbers hold for each item of a list, those for the number of
+// items hold for the outermost list alone. Where the constraint names
 // no limit, MaxStringBytes and MaxListItems hold; that is also all that a nil
 // Constraint asks. The error names the rule and its limit, may be shown to the
 // caller, and says nothing of the value itself.
@@ -46,6 +47,16 @@ func (c *Constraint) Check(value any) error {
 	return nil
 }
 
+// forItems is what holds for the lists inside of a list.
+func (c *Constraint) forItems(value any) *Constraint {
+	if _, isList := value.([]any); !isList || c.MinItems == nil && c.MaxItems == nil {
+		return c
+	}
+	inner := *c
+	inner.MinItems, inner.MaxItems = nil, nil
+	return &inner
+}
+
 func (c *Constraint) checkList(items []any) error {
 	limit := MaxListItems
 	if c.MaxItems != nil {
@@ -58,7 +69,7 @@ func (c *Constraint) checkList(items []any) error {
 		return fmt.Errorf("must have at least %s (minItems)", count(*c.MinItems, "item"))
 	}
 	for i, item := range items {
-		if err := c.Check(item); err != nil {
+		if err := c.forItems(item).Check(item); err != nil {
 			return fmt.Errorf("item %d %w", i, err)
 		}
 	}

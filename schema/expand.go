@@ -2,6 +2,7 @@ package schema
 
 import (
 	_ "embed"
+	"maps"
 	"slices"
 	"strings"
 	"text/template"
@@ -44,6 +45,9 @@ func (c *compiler) expand(m *Model) {
 	}
 	if len(m.Resources) > 0 {
 		e.addText("shared.graphql", sharedText, nil)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.embedded)) {
+		e.addEmbedded(name)
 	}
 	for _, r := range m.Resources {
 		e.resource(r)
@@ -166,6 +170,17 @@ func (e *expansion) add(def *ast.Definition, r *Resource) {
 		return
 	}
 	e.at(e.compiler.types[r.Name].Position, "rename one of the resources", "%s generates the type %s, which another resource generates too", r.Name, def.Name)
+}
+
+// addEmbedded adds the input for values of a type that is stored inside of
+// records.
+func (e *expansion) addEmbedded(typ string) {
+	name := inputName(typ)
+	if taken := e.types[name]; taken != nil {
+		e.at(taken.Position, "rename the type", "the name %s is needed for the input of %s", name, typ)
+		return
+	}
+	e.types[name] = e.generated[name]
 }
 
 func origin(r *Resource) string {

@@ -43,7 +43,7 @@ func filterType(f *Field) (name, compared string, words [][]filterWord) {
 		return "StringFilter", "String", [][]filterWord{equality, order, sets, substrings}
 	case KindInt, KindPositiveInt:
 		return "IntFilter", "Int", [][]filterWord{equality, order, sets}
-	case KindFloat, KindDateTime:
+	case KindFloat, KindDateTime, KindDate:
 		return f.Kind.String() + "Filter", f.Kind.String(), [][]filterWord{equality, order, sets}
 	case KindBoolean:
 		return "BooleanFilter", "Boolean", [][]filterWord{equality}

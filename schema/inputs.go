@@ -32,7 +32,7 @@ func (e *expansion) addFilter(r *Resource) {
 	for _, field := range comparableFields(r) {
 		filter := filterDefinition(field)
 		def.Fields = append(def.Fields, &ast.FieldDefinition{
-			Name: field.Name, Type: ast.NamedType(filter.Name, nil), Description: e.description(r, field)})
+			Name: field.Name, Type: ast.NamedType(filter.Name, nil), Description: e.description(r, field), Directives: e.deprecation(r, field)})
 		if authored := e.compiler.types[filter.Name] != nil; authored || e.types[filter.Name] == nil {
 			e.add(filter, r)
 		}
@@ -43,7 +43,7 @@ func (e *expansion) addFilter(r *Resource) {
 func (e *expansion) orderFields(r *Resource) *ast.Definition {
 	def := &ast.Definition{Kind: ast.Enum, Name: r.Name + "OrderField", Description: "The fields that " + r.Name + " records can be ordered by."}
 	for _, field := range comparableFields(r) {
-		def.EnumValues = append(def.EnumValues, &ast.EnumValueDefinition{Name: field.Name, Description: e.description(r, field)})
+		def.EnumValues = append(def.EnumValues, &ast.EnumValueDefinition{Name: field.Name, Description: e.description(r, field), Directives: e.deprecation(r, field)})
 	}
 	return def
 }
@@ -55,8 +55,7 @@ func (e *expansion) createInput(r *Resource) *ast.Definition {
 		if !field.Stored() || field.OnCreate || field.Name == "id" && field != r.Owner {
 			continue
 		}
-		input := e.input(r, field)
-		input.DefaultValue = e.defaultLiteral(r, field)
+		input := e.inputField(e.declaration(r, field))
 		if field == r.Owner {
 			input.Type = nullable(field.Type)
 			input.Description = strings.TrimSpace(input.Description + "\nThe caller's own subject when it is not given; only administrators and services may give another.")
@@ -78,33 +77,17 @@ func (e *expansion) updateInput(r *Resource) *ast.Definition {
 		if !field.Stored() || field.OnCreate || field.Name == "id" {
 			continue
 		}
-		input := e.input(r, field)
-		input.Type = nullable(field.Type)
+		input := e.inputField(e.declaration(r, field))
+		input.Type, input.DefaultValue = nullable(input.Type), nil
+		input.Directives = append(input.Directives.ForNames("constraint"), e.deprecation(r, field)...)
 		def.Fields = append(def.Fields, input)
 	}
 	return def
 }
 
-// input returns an input field with the stored field's description and
-// constraint.
-func (e *expansion) input(r *Resource, field *Field) *ast.FieldDefinition {
-	input := &ast.FieldDefinition{Name: field.Name, Type: field.Type, Description: e.description(r, field)}
-	if constraint := e.declaration(r, field).Directives.ForName("constraint"); constraint != nil {
-		input.Directives = ast.DirectiveList{constraint}
-	}
-	return input
-}
-
-// defaultLiteral is what @default says, as a list where the field is one.
-func (e *expansion) defaultLiteral(r *Resource, field *Field) *ast.Value {
-	if field.Default == nil {
-		return nil
-	}
-	value := e.declaration(r, field).Directives.ForName("default").Arguments.ForName("value").Value
-	if field.Type.Elem != nil && value.Kind != ast.ListValue {
-		return &ast.Value{Kind: ast.ListValue, Children: ast.ChildValueList{{Value: value}}}
-	}
-	return value
+// deprecation is the field's @deprecated, for what is generated of it.
+func (e *expansion) deprecation(r *Resource, field *Field) ast.DirectiveList {
+	return e.declaration(r, field).Directives.ForNames("deprecated")
 }
 
 func (e *expansion) declaration(r *Resource, field *Field) *ast.FieldDefinition {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -15,7 +17,7 @@ import (
 var kinds = map[string]Kind{
 	"String": KindString, "ID": KindID, "Int": KindInt, "Float": KindFloat, "Boolean": KindBoolean,
 	"DateTime": KindDateTime, "EmailAddress": KindEmail, "URL": KindURL, "UUID": KindUUID,
-	"PositiveInt": KindPositiveInt, "Cursor": KindCursor,
+	"PositiveInt": KindPositiveInt, "Cursor": KindCursor, "Date": KindDate, "JSON": KindJSON,
 }
 
 // String returns the scalar's name in SDL; "enum" and "object" for the others.
@@ -34,14 +36,14 @@ func (k Kind) String() string {
 // text reports whether values of the kind are JSON strings.
 func (k Kind) text() bool {
 	switch k {
-	case KindInt, KindFloat, KindBoolean, KindPositiveInt, KindObject:
+	case KindInt, KindFloat, KindBoolean, KindPositiveInt, KindJSON, KindObject, KindEmbedded:
 		return false
 	}
 	return true
 }
 
 // Parse checks one leaf value that is not null and returns it as it is stored:
-// string, int64, float64 or bool. It takes the Go values that come out of JSON
+// string, int64, float64, bool, or json.RawMessage for JSON. It takes the Go values that come out of JSON
 // or of GraphQL literals: string, bool, int, int64, float64, json.Number.
 // DateTime becomes UTC without trailing zeros, UUID lower case, an integer ID a
 // string. A refusal is an error whose text may be shown to the caller. Values
@@ -61,6 +63,10 @@ func (k Kind) Parse(value any) (any, error) {
 		return nil, errors.New("must be true or false")
 	case KindObject:
 		return nil, errors.New("takes no value: it is a relation")
+	case KindEmbedded:
+		return nil, errors.New("must be an object")
+	case KindJSON:
+		return parseJSON(value)
 	case KindID:
 		if n, err := parseInt(value, math.MinInt64); err == nil {
 			return strconv.FormatInt(n.(int64), 10), nil
@@ -84,6 +90,10 @@ func (k Kind) parseText(s string) (any, error) {
 		}
 	case KindDateTime:
 		return parseDateTime(s)
+	case KindDate:
+		if _, err := time.Parse(time.DateOnly, s); err != nil {
+			return nil, errors.New("must be a day as RFC 3339 writes it, such as 2026-11-20")
+		}
 	case KindEmail:
 		if !isEmail(s) {
 			return nil, errors.New("must be an e-mail address such as ada@example.org, at most 254 bytes long")
@@ -122,7 +132,9 @@ func (k Kind) accepts(raw []byte) bool {
 		return len(raw) > 0 && (raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9')
 	case KindBoolean:
 		return string(raw) == "true" || string(raw) == "false"
-	case KindObject:
+	case KindJSON:
+		return len(raw) > 0
+	case KindObject, KindEmbedded:
 		return false
 	}
 	if len(raw) < 2 || raw[0] != '"' || raw[len(raw)-1] != '"' {
@@ -139,6 +151,8 @@ func (k Kind) accepts(raw []byte) bool {
 	switch k {
 	case KindDateTime:
 		return isDateTime(body)
+	case KindDate:
+		return matches(body, "0000-00-00")
 	case KindEmail:
 		return isEmail(body)
 	case KindURL:
@@ -147,6 +161,41 @@ func (k Kind) accepts(raw []byte) bool {
 		return isUUID(body)
 	}
 	return true
+}
+
+// maxJSONDepth bounds how deep the values of JSON fields are nested.
+const maxJSONDepth = 32
+
+// parseJSON encodes any value, compact and with sorted members.
+func parseJSON(value any) (any, error) {
+	if deeper(value, maxJSONDepth) {
+		return nil, fmt.Errorf("must be nested at most %d levels deep", maxJSONDepth)
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(value) != nil {
+		return nil, errors.New("must be a JSON value")
+	}
+	if buf.Len() > MaxStringBytes {
+		return nil, fmt.Errorf("must have at most %d bytes", MaxStringBytes)
+	}
+	return json.RawMessage(bytes.TrimSuffix(buf.Bytes(), []byte("\n"))), nil
+}
+
+// deeper reports whether lists and objects are nested more than limit levels.
+func deeper(value any, limit int) bool {
+	switch v := value.(type) {
+	case []any:
+		return limit == 0 || slices.ContainsFunc(v, func(item any) bool { return deeper(item, limit-1) })
+	case map[string]any:
+		for _, member := range v {
+			if limit == 0 || deeper(member, limit-1) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // parseInt takes whole numbers from low to 2^31-1; with low below 32 bits, any

@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -133,7 +134,7 @@ func FuzzKind(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			if again, err := kind.Parse(got); err != nil || again != got {
+			if again, err := kind.Parse(got); err != nil || !reflect.DeepEqual(again, got) {
 				t.Errorf("%v: %q is stored as %q, which parses as %v, %v", kind, s, got, again, err)
 			}
 			raw, _ := json.Marshal(got)

@@ -41,6 +41,9 @@ func (c *compiler) namedLiteral(v *ast.Value, name string) (any, error) {
 	if def == nil {
 		return nil, wrong
 	}
+	if c.stubs[name] {
+		return v.Raw, nil // checked with the contract
+	}
 	switch def.Kind {
 	case ast.Enum:
 		if v.Kind != ast.EnumValue || def.EnumValues.ForName(v.Raw) == nil {
@@ -51,8 +54,8 @@ func (c *compiler) namedLiteral(v *ast.Value, name string) (any, error) {
 		return c.objectLiteral(v, def)
 	case ast.Scalar:
 		kind, known := kinds[name]
-		if !known {
-			return v.Value(nil)
+		if !known || kind == KindJSON {
+			return untyped(v), nil
 		}
 		value, fits := scalarLiteral(v, kind)
 		if !fits {
@@ -65,6 +68,31 @@ func (c *compiler) namedLiteral(v *ast.Value, name string) (any, error) {
 		return parsed, nil
 	}
 	return nil, wrong
+}
+
+// untyped returns a literal as JSON would have it; numbers keep their digits.
+func untyped(v *ast.Value) any {
+	switch v.Kind {
+	case ast.NullValue:
+		return nil
+	case ast.IntValue, ast.FloatValue:
+		return json.Number(v.Raw)
+	case ast.BooleanValue:
+		return v.Raw == "true"
+	case ast.ListValue:
+		list := make([]any, len(v.Children))
+		for i, child := range v.Children {
+			list[i] = untyped(child.Value)
+		}
+		return list
+	case ast.ObjectValue:
+		object := map[string]any{}
+		for _, child := range v.Children {
+			object[child.Name] = untyped(child.Value)
+		}
+		return object
+	}
+	return v.Raw
 }
 
 // scalarLiteral returns the literal's Go value when its syntax suits the kind.
@@ -105,6 +133,9 @@ func (c *compiler) objectLiteral(v *ast.Value, def *ast.Definition) (any, error)
 		if _, given := object[field.Name]; !given && field.Type.NonNull && field.DefaultValue == nil {
 			return nil, fmt.Errorf("%s needs the field %s", def.Name, field.Name)
 		}
+	}
+	if def.Directives.ForName("oneOf") != nil && len(object) != 1 {
+		return nil, fmt.Errorf("%s takes exactly one of its fields", def.Name)
 	}
 	return object, nil
 }

@@ -96,6 +96,8 @@ type Field struct {
 	Type *ast.Type
 	// Kind of value at the leaf of Type. KindObject only for relations.
 	Kind Kind
+	// Object describes the values when Kind is KindEmbedded, nil otherwise.
+	Object *Object
 	// Enum holds the allowed values when Kind is KindEnum.
 	Enum []string
 	// Relation is set for @belongsTo and @hasMany fields; they are not stored.
@@ -140,7 +142,10 @@ const (
 	KindUUID        // UUID
 	KindPositiveInt // PositiveInt: Int greater than zero
 	KindCursor      // Cursor: opaque, never stored
+	KindDate        // Date: "2026-11-20"
+	KindJSON        // JSON, and every scalar that the adopter declared: any JSON value
 	KindObject      // a relation
+	KindEmbedded    // an object inside of the record: Field.Object
 )
 
 // Relation says how a field reaches other records.
