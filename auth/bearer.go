@@ -1,16 +1,13 @@
 package auth
 
 import (
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/rsa"
-	"crypto/x509"
-	"encoding/pem"
+	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"log/slog"
+	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -26,111 +23,106 @@ const maxToken = 16 << 10
 // Options says which tokens are accepted. Without a secret and without keys
 // every token is refused; anonymous callers are still served.
 type Options struct {
-	// Secret verifies HS256 tokens. Empty: HS256 is refused. At least 32 bytes.
-	Secret []byte
-	// Keys holds public keys or certificates as PEM blocks: RSA (2048 bits or
-	// more) for RS256, P-256 for ES256, Ed25519 for EdDSA. A key serves its
-	// one algorithm only, so a token cannot choose how it is verified.
-	Keys []byte
-	// Issuer and Audience must be in the token when they are set.
+	// The keys and the rules of the one maker of tokens, or of all tokens that
+	// name none of Issuers; see Issuer. Issuer is its name.
+	Secret, Keys     []byte
+	JWKS             string
 	Issuer, Audience string
+	RolesClaim       string
+	Roles            map[string]schema.Roles
+	// Issuers are further makers of tokens, each with a name of its own.
+	Issuers []Issuer
 	// Leeway forgives clocks that differ. Zero means none.
 	Leeway time.Duration
-	// Now tells the time; nil means time.Now.
+	// Refresh is how often each JWKS is read again; zero means 10 minutes. A
+	// token with an unknown kid causes it too, at most every 30 seconds.
+	Refresh time.Duration
+	// Transport fetches each JWKS; nil means http.DefaultTransport.
+	Transport http.RoundTripper
+	// Now tells the time that tokens are checked at; nil means time.Now.
 	Now func() time.Time
+	// Logger; nil means silent.
+	Logger *slog.Logger
 }
 
-// Verifier checks bearer tokens (RFC 7519, RFC 8725). It is immutable and safe
-// for concurrent use.
+// Verifier checks bearer tokens (RFC 7519, RFC 8725). It is safe for concurrent
+// use. Run keeps the keys of each JWKS fresh; without a JWKS it need not run.
 type Verifier struct {
-	keys   map[string][]jwt.VerificationKey // by algorithm
-	parser *jwt.Parser
+	issuers map[string]*issuer
+	parser  *jwt.Parser
 }
 
-// NewVerifier reads the keys. An unusable key is an error that says which and why.
+// NewVerifier reads the keys, but for those of a URL, which Run fetches. An
+// unusable key is an error that says which and why.
 func NewVerifier(o Options) (*Verifier, error) {
-	v := &Verifier{keys: map[string][]jwt.VerificationKey{}}
-	if len(o.Secret) > 0 && len(o.Secret) < 32 {
-		return nil, fmt.Errorf("the token secret has %d bytes; use at least 32", len(o.Secret))
+	v := &Verifier{
+		issuers: map[string]*issuer{},
+		// Claims are checked by the issuer's validator, once the issuer is known.
+		parser: jwt.NewParser(jwt.WithValidMethods(algorithms), jwt.WithoutClaimsValidation()),
 	}
-	if len(o.Secret) > 0 {
-		v.keys["HS256"] = []jwt.VerificationKey{o.Secret}
-	}
-	for n, rest := 1, o.Keys; ; n++ {
-		var block *pem.Block
-		if block, rest = pem.Decode(rest); block == nil {
-			if len(strings.TrimSpace(string(rest))) > 0 {
-				return nil, fmt.Errorf("token key %d is not a PEM block", n)
-			}
-			break
-		}
-		if err := v.addKey(block); err != nil {
-			return nil, fmt.Errorf("token key %d: %w", n, err)
+	if first := o.first(); first.signs() {
+		if err := v.add(first, o); err != nil {
+			return nil, err
 		}
 	}
-	v.parser = jwt.NewParser(v.parserOptions(o)...)
+	for n, i := range o.Issuers {
+		if i.Name == "" {
+			return nil, fmt.Errorf("issuer %d has no name: give it the iss of its tokens", n+1)
+		}
+		if !i.signs() {
+			return nil, fmt.Errorf("issuer %q has no keys: give it a JWKS, PEM keys or a secret", i.Name)
+		}
+		if err := v.add(i, o); err != nil {
+			return nil, fmt.Errorf("issuer %q: %w", i.Name, err)
+		}
+	}
 	return v, nil
 }
 
-func (v *Verifier) parserOptions(o Options) []jwt.ParserOption {
-	algs := slices.Sorted(func(yield func(string) bool) {
-		for alg := range v.keys {
-			if !yield(alg) {
-				return
-			}
-		}
-	})
-	opts := []jwt.ParserOption{jwt.WithValidMethods(algs), jwt.WithExpirationRequired(), jwt.WithLeeway(o.Leeway), jwt.WithIssuedAt()}
-	if o.Issuer != "" {
-		opts = append(opts, jwt.WithIssuer(o.Issuer))
+func (v *Verifier) add(i Issuer, o Options) error {
+	if v.issuers[i.Name] != nil {
+		return errors.New("the issuer is there twice; remove one")
 	}
-	if o.Audience != "" {
-		opts = append(opts, jwt.WithAudience(o.Audience))
-	}
-	if o.Now != nil {
-		opts = append(opts, jwt.WithTimeFunc(o.Now))
-	}
-	return opts
+	read, err := newIssuer(i, o)
+	v.issuers[i.Name] = read
+	return err
 }
 
-func (v *Verifier) addKey(block *pem.Block) error {
-	key, err := publicKey(block)
-	if err != nil {
-		return err
+func (o Options) first() Issuer {
+	return Issuer{
+		Name: o.Issuer, Audience: o.Audience, Secret: o.Secret, Keys: o.Keys, JWKS: o.JWKS,
+		RolesClaim: o.RolesClaim, Roles: o.Roles,
 	}
-	switch k := key.(type) {
-	case *rsa.PublicKey:
-		if k.N.BitLen() < 2048 {
-			return fmt.Errorf("the RSA key has %d bits; use at least 2048", k.N.BitLen())
+}
+
+func (i Issuer) signs() bool { return len(i.Secret)+len(i.Keys)+len(i.JWKS) > 0 }
+
+// Run reads the keys of every JWKS again and again until ctx ends, and then
+// returns nil. It is called once.
+func (v *Verifier) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for _, i := range v.issuers {
+		if i.source != nil {
+			wg.Go(func() { i.source.run(ctx) })
 		}
-		v.keys["RS256"] = append(v.keys["RS256"], k)
-	case *ecdsa.PublicKey:
-		if k.Curve.Params().BitSize != 256 {
-			return fmt.Errorf("the curve is %s; ES256 needs P-256", k.Curve.Params().Name)
-		}
-		v.keys["ES256"] = append(v.keys["ES256"], k)
-	case ed25519.PublicKey:
-		v.keys["EdDSA"] = append(v.keys["EdDSA"], k)
-	default:
-		return fmt.Errorf("a key of type %T cannot verify tokens; use RSA, P-256 or Ed25519", key)
 	}
+	<-ctx.Done()
 	return nil
 }
 
-func publicKey(block *pem.Block) (crypto.PublicKey, error) {
-	switch block.Type {
-	case "PUBLIC KEY":
-		return x509.ParsePKIXPublicKey(block.Bytes)
-	case "RSA PUBLIC KEY":
-		return x509.ParsePKCS1PublicKey(block.Bytes)
-	case "CERTIFICATE":
-		cert, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return nil, err
+// Ready returns nil when tokens of at least one issuer can be checked, or when
+// there is no issuer. An issuer that is away must not take the others with it.
+func (v *Verifier) Ready() error {
+	for _, i := range v.issuers {
+		if len(i.fixed) > 0 || i.source.current() != nil {
+			return nil
 		}
-		return cert.PublicKey, nil
 	}
-	return nil, fmt.Errorf("a PEM block %q is not a public key; use PUBLIC KEY, RSA PUBLIC KEY or CERTIFICATE", block.Type)
+	if len(v.issuers) == 0 {
+		return nil
+	}
+	return errors.New("no key that verifies tokens could be fetched yet")
 }
 
 // Bearer reads the value of an Authorization header. Absent or empty means
@@ -161,17 +153,39 @@ func (v *Verifier) Token(raw string) (Principal, error) {
 	// take "ROLES" for a field called roles, and whoever may name a claim of
 	// their own would grant themselves what they like.
 	claims := jwt.MapClaims{}
+	var from *issuer
 	_, err := v.parser.ParseWithClaims(raw, claims, func(t *jwt.Token) (any, error) {
-		return jwt.VerificationKeySet{Keys: v.keys[t.Method.Alg()]}, nil
+		if from = v.issuerOf(claims); from == nil {
+			return nil, jwt.ErrTokenInvalidIssuer
+		}
+		return from.keysFor(t)
 	})
+	if err == nil {
+		err = from.validator.Validate(claims)
+	}
 	if err != nil {
 		return Principal{}, fault.Wrap(err, fault.Unauthenticated, "%s", explain(err))
 	}
-	return principal(claims)
+	return from.principal(claims)
+}
+
+// issuerOf returns whose keys a token is checked with; nil: nobody's. The claim
+// is not proven yet: whoever names an issuer must have its signature.
+func (v *Verifier) issuerOf(claims jwt.MapClaims) *issuer {
+	name, _ := claims["iss"].(string)
+	if i := v.issuers[name]; i != nil {
+		return i
+	}
+	if len(v.issuers) == 1 {
+		for _, i := range v.issuers {
+			return i // its validator says what is wrong with the name
+		}
+	}
+	return v.issuers[""]
 }
 
 // principal reads the claims of a token that is good.
-func principal(claims jwt.MapClaims) (Principal, error) {
+func (i *issuer) principal(claims jwt.MapClaims) (Principal, error) {
 	sub, err := claims.GetSubject()
 	if err != nil || sub == "" {
 		return Principal{}, fault.New(fault.Unauthenticated, "the token has no sub claim")
@@ -180,7 +194,7 @@ func principal(claims jwt.MapClaims) (Principal, error) {
 	if err != nil || exp.Year() > 9999 {
 		return Principal{}, fault.New(fault.Unauthenticated, "the token's exp claim is not a time in seconds")
 	}
-	roles, err := rolesOf(claims["roles"])
+	roles, err := i.roles(claims)
 	if err != nil {
 		return Principal{}, err
 	}
@@ -198,32 +212,26 @@ func explain(err error) string {
 		return "the token lacks a required claim"
 	case errors.Is(err, jwt.ErrTokenInvalidIssuer), errors.Is(err, jwt.ErrTokenInvalidAudience):
 		return "the token was made for somebody else"
+	case errors.Is(err, errNoKeys):
+		return "the token cannot be checked at present: its issuer cannot be reached; try again later"
 	}
 	return "the token is not valid"
 }
 
-// rolesOf reads the roles claim: an array of names, or one string of names
-// parted by blanks. Without it the bearer is a plain USER. Names that the
-// service does not know grant nothing.
-func rolesOf(claim any) (schema.Roles, error) {
-	var names []string
+// namesIn reads a claim that lists names.
+func namesIn(claim any) (names []string, given bool, err error) {
 	switch claim := claim.(type) {
 	case nil:
-		return schema.User, nil
+		return nil, false, nil
 	case string:
-		names = strings.Fields(claim)
+		return strings.Fields(claim), true, nil
 	case []any:
 		for _, name := range claim {
 			if s, ok := name.(string); ok {
 				names = append(names, s)
 			}
 		}
-	default:
-		return 0, fault.New(fault.Unauthenticated, "the token's roles claim is no list of names")
+		return names, true, nil
 	}
-	var roles schema.Roles
-	for _, name := range names {
-		roles |= roleNames[strings.ToUpper(name)]
-	}
-	return roles, nil
+	return nil, false, fault.New(fault.Unauthenticated, "the token's roles claim is no list of names")
 }

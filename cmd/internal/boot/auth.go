@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,14 +35,18 @@ type Credentials struct {
 
 // Credentials reads keys and accounts. In development mode missing ones are
 // made; otherwise the service refuses to start without keys.
-func (c Config) Credentials() (Credentials, error) {
+func (c Config) Credentials(log *slog.Logger) (Credentials, error) {
 	var out Credentials
 	accounts, err := parseAccounts(c.Accounts)
 	if err != nil {
 		return out, err
 	}
-	secret := []byte(c.JWTSecret)
-	if c.Dev && c.JWTSecret == "" && c.JWTKeys == "" {
+	tokens, err := c.tokens()
+	if err != nil {
+		return out, err
+	}
+	secret := tokens.Secret
+	if c.Dev && !c.givenKeys() {
 		if secret, err = DevSecret(c.Data); err != nil {
 			return out, err
 		}
@@ -57,18 +62,16 @@ func (c Config) Credentials() (Credentials, error) {
 		}
 		accounts = append(accounts, auth.Account{User: out.Partner.User, Hash: hash, Roles: out.Partner.Roles})
 	}
-	if len(secret) == 0 && c.JWTKeys == "" {
-		return out, errors.New("no key verifies tokens: set TIDINGS_JWT_SECRET_FILE or TIDINGS_JWT_KEYS_FILE, or use --dev to try the service")
+	if len(secret) == 0 && !c.givenKeys() {
+		return out, errors.New("no key verifies tokens: set TIDINGS_JWT_JWKS, TIDINGS_JWT_KEYS_FILE or TIDINGS_JWT_SECRET_FILE, or use --dev to try the service")
 	}
 	if out.Accounts, err = auth.NewAccounts(accounts); err != nil {
 		return out, fmt.Errorf("TIDINGS_ACCOUNTS: %w", err)
 	}
-	out.Verifier, err = auth.NewVerifier(auth.Options{
-		Secret: secret, Keys: []byte(c.JWTKeys),
-		Issuer: c.JWTIssuer, Audience: c.JWTAudience, Leeway: c.JWTLeeway,
-	})
+	tokens.Secret, tokens.Logger = secret, log
+	out.Verifier, err = auth.NewVerifier(tokens)
 	if err != nil {
-		return out, fmt.Errorf("TIDINGS_JWT_SECRET or TIDINGS_JWT_KEYS: %w", err)
+		return out, fmt.Errorf("the keys of tokens (TIDINGS_JWT_…): %w", err)
 	}
 	return out, nil
 }

@@ -46,6 +46,11 @@ type Config struct {
 	JWTIssuer   string        `env:"JWT_ISSUER" flag:"jwt-issuer" help:"issuer that tokens must name"`
 	JWTAudience string        `env:"JWT_AUDIENCE" flag:"jwt-audience" help:"audience that tokens must name"`
 	JWTLeeway   time.Duration `env:"JWT_LEEWAY" flag:"jwt-leeway" envDefault:"30s" help:"by how much clocks may differ"`
+	JWTJWKS     string        `env:"JWT_JWKS" flag:"jwt-jwks" help:"https URL or file of a key set that verifies tokens and may rotate"`
+	JWTIssuers  string        `env:"JWT_ISSUERS" secret:"true" help:"further makers of tokens, as JSON: docs/auth.md"`
+	JWTRefresh  time.Duration `env:"JWT_REFRESH" flag:"jwt-refresh" envDefault:"10m" help:"how often key sets are read again"`
+	JWTClaim    string        `env:"JWT_ROLES_CLAIM" flag:"jwt-roles-claim" envDefault:"roles" help:"claim of a token that holds the roles"`
+	JWTRoles    string        `env:"JWT_ROLES" flag:"jwt-roles" help:"what values of that claim grant: admin=ADMIN,notes:write=USER; default: the roles' own names"`
 	Accounts    string        `env:"ACCOUNTS" secret:"true" help:"accounts for SOAP, a line each: name:bcrypt hash:ROLE,ROLE[:subject]"`
 
 	DrainDelay  time.Duration `env:"DRAIN_DELAY" flag:"drain-delay" envDefault:"5s" help:"from the signal until the first socket is closed; none in development"`
@@ -128,6 +133,7 @@ func (c *Config) check() error {
 		{c.Replicas >= 1 && c.Replicas <= 5, "TIDINGS_REPLICAS must be from 1 to 5"},
 		{c.History >= 1, "TIDINGS_HISTORY must be at least 1: the last change of a record is its state"},
 		{c.JWTLeeway >= 0 && c.JWTLeeway <= 5*time.Minute, "TIDINGS_JWT_LEEWAY must be from 0 to 5m"},
+		{c.JWTRefresh >= time.Minute, "TIDINGS_JWT_REFRESH must be at least 1m: a token with an unknown key causes a refresh anyhow"},
 		{c.DrainDelay >= 0 && c.DrainWindow >= 0, "TIDINGS_DRAIN_DELAY and TIDINGS_DRAIN_WINDOW must not be negative"},
 		{c.Schema != "", "TIDINGS_SCHEMA must name the directory of the *.graphql files"},
 		{c.Prefix != "" && !strings.ContainsAny(c.Prefix, ".*> \t"), "TIDINGS_PREFIX must be one token of a subject: no dots, blanks and wildcards"},

@@ -113,7 +113,7 @@ func TestPrintedSecretsAreMasked(t *testing.T) {
 
 func TestWithoutKeysTheServiceRefusesToStart(t *testing.T) {
 	t.Parallel()
-	if _, err := (boot.Config{}).Credentials(); err == nil || !strings.Contains(err.Error(), "--dev") {
+	if _, err := (boot.Config{}).Credentials(nil); err == nil || !strings.Contains(err.Error(), "--dev") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -121,18 +121,18 @@ func TestWithoutKeysTheServiceRefusesToStart(t *testing.T) {
 func TestDevelopmentKeepsItsKey(t *testing.T) {
 	t.Parallel()
 	c := boot.Config{Dev: true, Data: filepath.Join(t.TempDir(), "data")}
-	first, err := c.Credentials()
+	first, err := c.Credentials(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := c.Credentials()
+	second, err := c.Credentials(nil)
 	if err != nil || string(first.Secret) != string(second.Secret) || first.Partner.Password != second.Partner.Password || len(first.Secret) < 32 {
 		t.Errorf("the key or the password changed: %v", err)
 	}
 	if _, err := first.Accounts.Password(first.Partner.User, first.Partner.Password); err != nil {
 		t.Error(err)
 	}
-	other, err := boot.Config{Dev: true, Data: t.TempDir()}.Credentials()
+	other, err := boot.Config{Dev: true, Data: t.TempDir()}.Credentials(nil)
 	if err != nil || string(other.Secret) == string(first.Secret) {
 		t.Errorf("two installations share a key: %v", err)
 	}
@@ -142,11 +142,11 @@ func TestAccounts(t *testing.T) {
 	t.Parallel()
 	secret := strings.Repeat("s", 32)
 	good := "# partners\n\nacme:$2a$04$abcdefghijklmnopqrstuuBnZ1a1rJ0yYB0cP8Nn0vVqS0n0vVqS0:SERVICE,USER:acme-inc"
-	if _, err := (boot.Config{JWTSecret: secret, Accounts: good}).Credentials(); err != nil {
+	if _, err := (boot.Config{JWTSecret: secret, Accounts: good}).Credentials(nil); err != nil {
 		t.Error(err)
 	}
 	for _, bad := range []string{"acme", "acme:plain:USER", "acme:$2a$04$abcdefghijklmnopqrstuuBnZ1a1rJ0yYB0cP8Nn0vVqS0n0vVqS0:KING"} {
-		if _, err := (boot.Config{JWTSecret: secret, Accounts: bad}).Credentials(); err == nil || !strings.Contains(err.Error(), "TIDINGS_ACCOUNTS") {
+		if _, err := (boot.Config{JWTSecret: secret, Accounts: bad}).Credentials(nil); err == nil || !strings.Contains(err.Error(), "TIDINGS_ACCOUNTS") {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}

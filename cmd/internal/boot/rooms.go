@@ -51,7 +51,7 @@ func Open(ctx context.Context, c Config, log *slog.Logger) (*Rooms, error) {
 
 func (r *Rooms) open(ctx context.Context) (err error) {
 	c := r.config
-	if r.Credentials, err = c.Credentials(); err != nil {
+	if r.Credentials, err = c.Credentials(r.log); err != nil {
 		return err
 	}
 	if r.Model, err = c.LoadSchema(); err != nil {
@@ -133,10 +133,10 @@ func (r *Rooms) SOAP() soap.Options {
 	}
 }
 
-// Reading are the parts of every process: the feed, which keeps the view true
-// and tells the live operations.
+// Reading are the parts of every process: the keys of tokens, and the feed,
+// which keeps the view true and tells the live operations.
 func (r *Rooms) Reading() []proc.Part {
-	return []proc.Part{{Name: "feed", Run: r.Feed.Run}}
+	return []proc.Part{{Name: "keys", Run: r.Verifier.Run}, {Name: "feed", Run: r.Feed.Run}}
 }
 
 // Writing are the parts of a worker: it carries out commands and answers SOAP.
@@ -169,10 +169,13 @@ func (r *Rooms) Started(ctx context.Context) error {
 }
 
 // Ready returns nil when the process can answer: the view has caught up with
-// the log once, a worker of its own takes work, and the bus is there or was
-// until a moment ago.
+// the log once, a worker of its own takes work, tokens can be checked, and the
+// bus is there or was until a moment ago.
 func (r *Rooms) Ready() error {
 	if err := r.CaughtUp(); err != nil {
+		return err
+	}
+	if err := r.Verifier.Ready(); err != nil {
 		return err
 	}
 	for _, c := range r.serving {
