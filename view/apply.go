@@ -40,6 +40,7 @@ func (v *View) Apply(ctx context.Context, upto uint64, changes []Change) error {
 	if upto <= position {
 		return nil
 	}
+	hot := v.memory.changing(v.tables, upto, changes)
 	err := v.writer.transact(ctx, func(ctx context.Context) error {
 		if err := v.applyAll(ctx, position, upto, changes); err != nil {
 			return err
@@ -49,6 +50,7 @@ func (v *View) Apply(ctx context.Context, upto uint64, changes []Change) error {
 	if err != nil {
 		return v.failed(ctx, fmt.Sprintf("apply changes up to %d", upto), err)
 	}
+	v.memory.changed(hot, changes)
 	v.position.Store(upto)
 	v.trim(ctx)
 	return nil

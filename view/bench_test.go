@@ -13,10 +13,11 @@ const (
 	each    = 1000
 )
 
-// filled is a view with 20 authors of 1,000 posts each, of about 400 bytes.
+// filled is a view with 20 authors of 1,000 posts each, of about 400 bytes. It
+// remembers nothing, so that every read is one of SQLite.
 func filled(b *testing.B) (*view.View, fixture) {
 	f := newFixture()
-	v := open(b, f.model, b.TempDir())
+	v := openWith(b, f.model, view.Options{Dir: b.TempDir(), Memory: -1})
 	for batch := range authors * each / 2000 {
 		if err := v.Apply(b.Context(), uint64((batch+1)*2000), posts(batch*2000, 2000)); err != nil {
 			b.Fatal(err)

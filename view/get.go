@@ -20,21 +20,60 @@ func (v *View) Get(ctx context.Context, typ string, ids []string) ([][]byte, err
 	if len(ids) == 0 {
 		return nil, nil
 	}
+	select {
+	case <-v.closed:
+		return nil, fmt.Errorf("get %s: %w", typ, ErrClosed)
+	default:
+	}
+	docs := make([][]byte, len(ids))
+	missing := 0
+	for i, id := range ids {
+		if docs[i] = v.memory.record(typ, id); docs[i] == nil {
+			missing++
+		}
+	}
+	if missing == 0 {
+		return docs, ctx.Err()
+	}
+	if missing == len(ids) {
+		return docs, v.fetch(ctx, t, ids, docs)
+	}
+	rest, found := make([]string, 0, missing), make([][]byte, missing)
+	for i, id := range ids {
+		if docs[i] == nil {
+			rest = append(rest, id)
+		}
+	}
+	err = v.fetch(ctx, t, rest, found)
+	for i := range docs {
+		if docs[i] == nil && len(found) > 0 {
+			docs[i], found = found[0], found[1:]
+		}
+	}
+	return docs, err
+}
+
+// fetch reads records from SQLite, and remembers them.
+func (v *View) fetch(ctx context.Context, t *table, ids []string, docs [][]byte) error {
+	typ := t.resource.Name
+	position := v.position.Load()
 	r, err := v.reader(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("get %s: %w", typ, err)
+		return fmt.Errorf("get %s: %w", typ, err)
 	}
 	defer v.giveBack(r)
-	docs := make([][]byte, len(ids))
 	if len(ids) == 1 {
 		err = r.query(ctx, t.get, []any{ids[0]}, func(scan func(...any) error) error { return scan(&docs[0]) })
 	} else {
 		err = r.getMany(ctx, t, ids, docs)
 	}
 	if err != nil {
-		return nil, v.failed(ctx, "get "+typ, err)
+		return v.failed(ctx, "get "+typ, err)
 	}
-	return docs, nil
+	for i, id := range ids {
+		v.memory.remember(typ, id, docs[i], position)
+	}
+	return nil
 }
 
 func (s *session) getMany(ctx context.Context, t *table, ids []string, docs [][]byte) error {
@@ -68,13 +107,37 @@ type Related struct {
 // where the relation goes through one. A record in between whose target is gone
 // or is not the owner's is left out and does not count. It is one statement,
 // however many parents there are. Its price is the records that it returns and
-// those that it leaves out on the way to them.
+// those that it leaves out on the way to them. Neither the lists nor the records
+// may be modified.
 func (v *View) Related(ctx context.Context, q Related) ([][][]byte, error) {
+	if len(q.Parents) == 0 || q.Limit <= 0 {
+		return make([][][]byte, len(q.Parents)), nil
+	}
+	tables, err := v.tablesOf(q.Relation)
+	if err != nil {
+		return nil, err
+	}
+	found, err := v.recall(ctx, q.key(), tables, func() (found remembered, err error) {
+		found.lists, err = v.related(ctx, q)
+		return found, err
+	})
+	return found.lists, err
+}
+
+// tablesOf returns the tables that a relation's lists are made from.
+func (v *View) tablesOf(rel *schema.Relation) ([]*table, error) {
+	target, err := v.table(rel.Target.Name)
+	if err != nil || rel.Through == nil {
+		return []*table{target}, err
+	}
+	between, err := v.table(rel.Through.Name)
+	return []*table{target, between}, err
+}
+
+// related reads the lists from SQLite.
+func (v *View) related(ctx context.Context, q Related) ([][][]byte, error) {
 	lists := make([][][]byte, len(q.Parents))
 	rel := q.Relation
-	if len(q.Parents) == 0 || q.Limit <= 0 {
-		return lists, nil
-	}
 	query, err := v.relatedSQL(rel, q.Owner != "")
 	if err != nil || query == "" {
 		return lists, err

@@ -37,8 +37,9 @@ type Order struct {
 }
 
 // Page is a part of a list, in the list's order whichever way it was asked for.
+// Others may hold it too: never modify it.
 type Page struct {
-	Records [][]byte // raw JSON, never to be modified
+	Records [][]byte // raw JSON
 	// Cursors has one for each record. It says where in the order the record
 	// was: it stays valid when records come, go or change.
 	Cursors []string
@@ -57,6 +58,15 @@ func (v *View) List(ctx context.Context, q Query) (Page, error) {
 	if err != nil {
 		return Page{}, fmt.Errorf("list: %w", err)
 	}
+	found, err := v.recall(ctx, q.key(), []*table{t}, func() (found remembered, err error) {
+		found.page, err = v.list(ctx, t, q)
+		return found, err
+	})
+	return found.page, err
+}
+
+// list reads a page from SQLite.
+func (v *View) list(ctx context.Context, t *table, q Query) (Page, error) {
 	l, err := newListing(t, q)
 	if err != nil {
 		return Page{}, err

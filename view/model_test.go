@@ -60,7 +60,12 @@ func newFixture() fixture {
 
 func open(t testing.TB, m *schema.Model, dir string) *view.View {
 	t.Helper()
-	v, err := view.Open(t.Context(), m, "log1", view.Options{Dir: dir})
+	return openWith(t, m, view.Options{Dir: dir})
+}
+
+func openWith(t testing.TB, m *schema.Model, o view.Options) *view.View {
+	t.Helper()
+	v, err := view.Open(t.Context(), m, "log1", o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"tidings/schema"
 )
@@ -16,6 +17,10 @@ type table struct {
 	byField  map[string]*column
 
 	upsert, remove, get string
+
+	// changing is the sequence up to which the last transaction goes that
+	// changes the table (recall.go).
+	changing atomic.Uint64
 }
 
 // column holds one field of every record, in a form that SQL compares right.

@@ -10,6 +10,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,9 @@ type Options struct {
 	// Dir holds the view's files; it is created when missing. Only one process
 	// may use it at a time. Empty: a temporary directory, removed by Close.
 	Dir string
+	// Memory is how many bytes of records and pages that are read again are
+	// kept in memory. Zero means 64 MiB, less than zero none.
+	Memory int
 	// Logger is told when and why a view is built anew; nil is silent.
 	Logger *slog.Logger
 }
@@ -48,6 +52,7 @@ type View struct {
 	temp   bool // dir is ours to remove
 
 	position atomic.Uint64
+	memory   *memory // nil: nothing is remembered
 
 	files    *files
 	apply    sync.Mutex // one Apply at a time; guards writer and walLimit
@@ -73,6 +78,7 @@ func Open(ctx context.Context, model *schema.Model, logID string, opts Options) 
 		dir:    opts.Dir,
 		closed: make(chan struct{}),
 		count:  max(2, runtime.GOMAXPROCS(0)),
+		memory: newMemory(cmp.Or(opts.Memory, 64<<20)),
 	}
 	if v.log == nil {
 		v.log = slog.New(slog.DiscardHandler)
