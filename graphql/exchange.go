@@ -32,11 +32,14 @@ func WithExchange(ctx context.Context, x *Exchange) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, x)
 }
 
-// exchangeOf returns the exchange of a context, nil where the edge has set none.
-func exchangeOf(ctx context.Context) *Exchange {
+// ExchangeOf returns the exchange of a context, nil where the edge has set none.
+func ExchangeOf(ctx context.Context) *Exchange {
 	x, _ := ctx.Value(exchangeKey{}).(*Exchange)
 	return x
 }
+
+// Faulty reports whether the request failed by no fault of the caller.
+func (x *Exchange) Faulty() bool { return faulty(x.Code) }
 
 // id returns the request's id. What comes over a socket or the bus has none,
 // and gets one when there is something to look up by it.

@@ -41,7 +41,7 @@ const (
 // nothing, so that no other site can act in a visitor's name. Responses of 1 KiB
 // and more are compressed for clients that accept gzip.
 func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a := answerer{engine: e, w: w, r: r, exchange: cmp.Or(exchangeOf(r.Context()), &Exchange{})}
+	a := answerer{engine: e, w: w, r: r, exchange: cmp.Or(ExchangeOf(r.Context()), &Exchange{})}
 	a.kind = Negotiate(r.Header.Values("Accept"), typeJSON, typeResponse)
 	if a.kind == "" {
 		a.kind = typeJSON

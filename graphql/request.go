@@ -140,7 +140,7 @@ func (e *Engine) execute(ctx context.Context, who auth.Principal, op *operation)
 	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout)
 	defer cancel()
 	r := e.newRun(who, op)
-	r.exchange = exchangeOf(ctx)
+	r.exchange = ExchangeOf(ctx)
 	defer r.done()
 	if len(e.options.Extensions) == 0 { // the frame would be empty
 		r.execute(ctx)

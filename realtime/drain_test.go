@@ -149,7 +149,8 @@ func TestWrapLeavesOtherRequestsAlone(t *testing.T) {
 	f := serve(t, realtime.Options{})
 	for accept, stream := range map[string]bool{
 		"text/event-stream":                        true,
-		"application/json, text/event-stream;q=.5": true,
+		"text/event-stream, application/json":      true,
+		"application/json, text/event-stream;q=.5": false,
 		"text/event-stream;q=0":                    false,
 		"application/json":                         false,
 		"*/*":                                      false,

@@ -11,19 +11,14 @@ import (
 	"strings"
 
 	"tidings/fault"
+	"tidings/graphql"
 )
 
-// acceptsEventStream reports whether the client asks for text/event-stream by name.
+// acceptsEventStream reports whether the client prefers text/event-stream to
+// plain JSON: clients that can read both name both.
 func acceptsEventStream(r *http.Request) bool {
-	for _, value := range r.Header.Values("Accept") {
-		for part := range strings.SplitSeq(value, ",") {
-			typ, params, err := mime.ParseMediaType(part)
-			if err == nil && typ == "text/event-stream" && params["q"] != "0" {
-				return true
-			}
-		}
-	}
-	return false
+	const stream = "text/event-stream"
+	return graphql.Negotiate(r.Header.Values("Accept"), "application/json", "application/graphql-response+json", stream) == stream
 }
 
 // decodePost reads a POST body. What a plain HTML form can send is refused, so

@@ -11,6 +11,7 @@ import (
 	"tidings/auth"
 	"tidings/cmd/internal/boot"
 	"tidings/fault"
+	"tidings/graphql"
 	"tidings/realtime"
 	"tidings/soap"
 )
@@ -20,6 +21,8 @@ type edge struct {
 	rooms     *boot.Rooms
 	hub       *realtime.Hub
 	mux       *http.ServeMux
+	names     names
+	log       *slog.Logger
 	namespace string // of the SOAP contract
 	draining  atomic.Bool
 	delay     time.Duration
@@ -27,7 +30,7 @@ type edge struct {
 }
 
 func newEdge(c boot.Config, rooms *boot.Rooms, log *slog.Logger) (*edge, error) {
-	e := &edge{rooms: rooms, mux: http.NewServeMux(), delay: c.DrainDelay, window: max(c.DrainWindow, time.Millisecond)}
+	e := &edge{rooms: rooms, mux: http.NewServeMux(), names: names{prefix: newPrefix()}, log: log, delay: c.DrainDelay, window: max(c.DrainWindow, time.Millisecond)}
 	e.hub = realtime.NewHub(rooms.Engine, rooms.Verifier, realtime.Options{
 		AllowedOrigins: c.AllowedOrigins(), DrainWindow: e.window, Ready: rooms.CaughtUp, Logger: log,
 	})
@@ -35,7 +38,8 @@ func newEdge(c boot.Config, rooms *boot.Rooms, log *slog.Logger) (*edge, error) 
 	if err != nil {
 		return nil, err
 	}
-	e.mux.Handle("/graphql", e.hub.Wrap(http.HandlerFunc(e.query)))
+	live := e.hub.Wrap(http.HandlerFunc(e.query))
+	e.mux.Handle("/graphql", cors{c.AllowedOrigins()}.wrap(page(c.Dev, live)))
 	for _, path := range gateway.Paths() {
 		e.mux.Handle(path, gateway)
 	}
@@ -43,22 +47,22 @@ func newEdge(c boot.Config, rooms *boot.Rooms, log *slog.Logger) (*edge, error) 
 	return e, nil
 }
 
-// ServeHTTP implements http.Handler.
-func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.mux.ServeHTTP(w, r) }
-
 // query answers queries and mutations. Sockets and event streams, which the
 // hub has taken before, find out for themselves who calls.
 func (e *edge) query(w http.ResponseWriter, r *http.Request) {
 	who, err := e.rooms.Verifier.Bearer(r.Header.Get("Authorization"))
 	if err != nil {
-		unauthenticated(w, fault.Of(err))
+		unauthenticated(w, r, fault.Of(err))
 		return
 	}
 	e.rooms.Engine.ServeHTTP(w, r.WithContext(auth.NewContext(r.Context(), who)))
 }
 
 // unauthenticated answers a token that is not good (RFC 6750).
-func unauthenticated(w http.ResponseWriter, f *fault.Error) {
+func unauthenticated(w http.ResponseWriter, r *http.Request, f *fault.Error) {
+	if x := graphql.ExchangeOf(r.Context()); x != nil {
+		x.Code, x.Status = f.Code, http.StatusUnauthorized
+	}
 	body, _ := json.Marshal(map[string]any{"errors": []any{map[string]any{
 		"message": f.Message, "extensions": map[string]any{"code": f.Code},
 	}}})
