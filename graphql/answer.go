@@ -106,7 +106,7 @@ func (r *run) submit(ctx context.Context, f *root, verb resource.Verb, args map[
 	if err != nil {
 		return refused(err)
 	}
-	if f.target.links > 0 {
+	if f.target.reads() {
 		if err := r.engine.data.WaitFor(ctx, record.Seq); err != nil {
 			return refused(fmt.Errorf("the change was made, but its relations cannot be read yet: %w", err))
 		}
@@ -142,8 +142,8 @@ func (r *run) composed(f *root, value any) answer {
 	if f.leaf != nil {
 		return answer{raw: raw}
 	}
-	b := &batch{object: f.target}
-	at := b.take(raw, f.typ)
-	r.authorize(b)
-	return answer{link: link{next: b, spans: []span{at}}}
+	l := link{next: &batch{object: f.target}}
+	l.spans = []span{l.take(raw, f.typ, 0)}
+	r.divide(l.next)
+	return answer{link: l}
 }

@@ -3,8 +3,6 @@ package graphql
 import (
 	"context"
 
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"tidings/fault"
 	"tidings/internal/rawjson"
 	"tidings/resource"
@@ -22,20 +20,31 @@ type batch struct {
 	refs   []any    // of the schema: what each row describes
 	page   *view.Page
 	links  []link // one for each field of the object that is linked
+	// parts hold the rows again where the object has variants: one batch for
+	// each, and place says for each row where it went.
+	parts []*batch
+	place []place
 }
+
+// place is a row of a part; in part -1 for a row whose type is not known.
+type place struct{ part, row int32 }
 
 // link leads from the rows of a batch to those of the next.
 type link struct {
 	next  *batch
-	spans []span  // for each row; nil: row i leads to row i
-	err   error   // why there is none for any row
-	errs  []error // why there is none for one; nil when nothing failed
+	spans []span   // for each row; nil: row i leads to row i
+	inner [][]span // of lists of lists: what the items of a span are, level by level
+	err   error    // why there is none for any row
+	errs  []error  // why there is none for one; nil when nothing failed
 }
 
 // span is a range of rows; null when low is negative.
 type span struct{ low, high int32 }
 
-var nothing = span{low: -1}
+var (
+	nothing = span{low: -1}
+	noList  = span{low: -2} // what should be a list is none
+)
 
 func (l *link) span(row int) span {
 	if l.spans == nil {
@@ -55,7 +64,13 @@ func (l *link) refuse(i, rows int, err error) {
 
 // resolve reads everything below b, level by level.
 func (r *run) resolve(ctx context.Context, b *batch) {
-	if b == nil || b.object.links == 0 || b.links != nil {
+	if b == nil {
+		return
+	}
+	for _, part := range b.parts {
+		r.resolve(ctx, part)
+	}
+	if b.object.links == 0 || b.links != nil {
 		return
 	}
 	b.links = make([]link, b.object.links)
@@ -293,39 +308,4 @@ func pageInfo(page *view.Page) []byte {
 		raw = appendString(raw, page.Cursors[n-1])
 	}
 	return append(raw, '}')
-}
-
-// nested takes objects out of the members of their parents.
-func (r *run) nested(b *batch, f *field) link {
-	l := link{next: &batch{object: f.target}, spans: make([]span, len(b.rows))}
-	var found [1]rawjson.Extent
-	for i, raw := range b.rows {
-		l.spans[i] = nothing
-		if raw != nil && rawjson.Find(raw, []string{f.nodes[0].Name}, found[:]) {
-			l.spans[i] = l.next.take(found[0].Of(raw), f.typ)
-		}
-	}
-	r.authorize(l.next)
-	return l
-}
-
-// take adds the objects of a JSON value, one or a list of them.
-func (b *batch) take(raw []byte, typ *ast.Type) span {
-	if rawjson.IsNull(raw) {
-		return nothing
-	}
-	low := int32(len(b.rows))
-	add := func(item []byte) bool {
-		if rawjson.IsNull(item) {
-			item = nil
-		}
-		b.rows = append(b.rows, item)
-		return true
-	}
-	if typ.Elem == nil {
-		add(raw)
-	} else if !rawjson.Elements(raw, add) {
-		return nothing
-	}
-	return span{low, int32(len(b.rows))}
 }

@@ -90,14 +90,18 @@ func (c *compiler) field(parent *ast.Definition, nodes []*ast.Field) field {
 	}
 	f.typ = def.Type
 	f.leaf = c.engine.inputs.newLeaf(def.Type)
-	f.args = c.engine.inputs.newArguments(first)
+	f.args = c.engine.inputs.newArguments(first, def.Arguments)
 	return f
 }
 
 // object compiles the merged selections below nodes; describe completes each
 // field of them, all but __typename.
 func (c *compiler) object(nodes []*ast.Field, describe func(*object, *field)) *object {
-	def := c.engine.schema.Types[c.typeName(nodes[0])]
+	return c.objectOf(c.engine.schema.Types[c.typeName(nodes[0])], nodes, describe)
+}
+
+// objectOf compiles the merged selections below nodes for one object type.
+func (c *compiler) objectOf(def *ast.Definition, nodes []*ast.Field, describe func(*object, *field)) *object {
 	o := &object{typename: appendString(nil, def.Name), owner: -1}
 	for _, group := range c.collect(def, subselections(nodes)) {
 		f := c.field(def, group)
@@ -130,7 +134,7 @@ func (o *object) slot(name string) int {
 // record compiles a stored type.
 func (c *compiler) record(r *schema.Resource, nodes []*ast.Field) *object {
 	c.plan.roles |= r.Auth[schema.Read].Roles
-	o := c.object(nodes, func(o *object, f *field) {
+	o := c.objectOf(c.engine.schema.Types[r.Name], nodes, func(o *object, f *field) {
 		stored := r.Field(f.nodes[0].Name)
 		if f.rule = stored.Auth[schema.Read]; f.rule != nil {
 			c.plan.roles |= f.rule.Roles
@@ -140,6 +144,7 @@ func (c *compiler) record(r *schema.Resource, nodes []*ast.Field) *object {
 		}
 		rel := stored.Relation
 		if rel == nil {
+			c.compose(f)
 			return
 		}
 		f.relation, f.source = rel, sourceOne
@@ -191,18 +196,30 @@ func (c *compiler) change(r *schema.Resource, nodes []*ast.Field) *object {
 	})
 }
 
-// compose completes a field whose value a function gives: a leaf, a record of a
-// resource, or an object of the adopter's own with the members in its JSON.
+// compose completes a field whose value stands in the JSON of its parent, which
+// is a record or what a function gave: a leaf, a record of a resource, or an
+// object of the adopter's own.
 func (c *compiler) compose(f *field) {
 	if f.leaf != nil {
 		return
 	}
 	f.source = sourceNested
-	if r := c.engine.model.Resource(c.typeName(f.nodes[0])); r != nil {
-		f.target = c.record(r, f.nodes)
+	def := c.engine.schema.Types[f.typ.Name()]
+	if !def.IsAbstractType() {
+		f.target = c.composed(def, f.nodes)
 		return
 	}
-	f.target = c.object(f.nodes, func(_ *object, f *field) { c.compose(f) })
+	f.target = &object{typename: appendString(nil, def.Name), owner: -1}
+	for _, possible := range c.engine.schema.GetPossibleTypes(def) {
+		f.target.variants = append(f.target.variants, c.composed(possible, f.nodes))
+	}
+}
+
+func (c *compiler) composed(def *ast.Definition, nodes []*ast.Field) *object {
+	if r := c.engine.model.Resource(def.Name); r != nil {
+		return c.record(r, nodes)
+	}
+	return c.objectOf(def, nodes, func(_ *object, f *field) { c.compose(f) })
 }
 
 // meta completes a field of the introspection types.

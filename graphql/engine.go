@@ -205,10 +205,8 @@ func (e *Engine) checkOutput(name string, typ *ast.Type, seen map[string]bool) e
 	switch {
 	case def.IsLeafType() || seen[def.Name] || e.model.Resource(def.Name) != nil:
 		return nil
-	case def.IsAbstractType():
-		return fmt.Errorf("graphql: %s gives %s, which is an interface or a union: functions cannot give those yet; use an object type", name, def.Name)
-	case typ.Elem != nil && typ.Elem.Elem != nil:
-		return fmt.Errorf("graphql: %s gives lists of lists of objects: wrap the inner list in an object type", name)
+	case def.IsAbstractType() && len(e.schema.GetPossibleTypes(def)) == 0:
+		return fmt.Errorf("graphql: %s gives %s, which no type implements: declare one", name, def.Name)
 	}
 	seen[def.Name] = true
 	for _, f := range def.Fields {

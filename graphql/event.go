@@ -35,7 +35,7 @@ func (e *Engine) event(ctx context.Context, who auth.Principal, op *operation, e
 // reads reports whether an event's record leads to others.
 func (f *root) reads() bool {
 	for _, below := range f.target.fields {
-		if below.source == sourceRecord && below.target.links > 0 {
+		if below.source == sourceRecord && below.target.reads() {
 			return true
 		}
 	}

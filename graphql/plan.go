@@ -1,6 +1,7 @@
 package graphql
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -34,10 +35,11 @@ type object struct {
 	resource *schema.Resource
 	keys     []string // members to find, in one pass
 	fields   []field
-	links    int  // how many fields are links
-	owner    int  // slot of the owner's member, -1 when no rule needs it
-	counted  bool // a connection whose totalCount is selected
-	listed   bool // a connection of which more than that is selected
+	links    int       // how many fields are links
+	owner    int       // slot of the owner's member, -1 when no rule needs it
+	variants []*object // of an interface or a union: one for each possible type
+	counted  bool      // a connection whose totalCount is selected
+	listed   bool      // a connection of which more than that is selected
 }
 
 // field is one field of an object.
@@ -75,6 +77,19 @@ const (
 	sourceRecord          // of a change
 	sourceMeta            // of the schema
 )
+
+// reads reports whether what stands below an object is not in it.
+func (o *object) reads() bool {
+	for _, f := range o.fields {
+		switch {
+		case f.source == sourceNested && f.target.reads():
+			return true
+		case f.source.linked() && f.source != sourceNested:
+			return true
+		}
+	}
+	return slices.ContainsFunc(o.variants, (*object).reads)
+}
 
 // linked reports whether the field leads to objects of another batch.
 func (s source) linked() bool { return s > sourceMember }
@@ -154,9 +169,9 @@ type argument struct {
 	value *ast.Value
 }
 
-func (t inputTypes) newArguments(f *ast.Field) arguments {
+func (t inputTypes) newArguments(f *ast.Field, defs ast.ArgumentDefinitionList) arguments {
 	var a arguments
-	for _, def := range f.Definition.Arguments {
+	for _, def := range defs {
 		given := f.Arguments.ForName(def.Name)
 		if given != nil && mentionsVariable(given.Value) {
 			a.dynamic = append(a.dynamic, argument{def: def, value: given.Value})

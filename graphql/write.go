@@ -3,6 +3,7 @@ package graphql
 import (
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"tidings/fault"
 	"tidings/internal/rawjson"
 )
 
@@ -158,15 +159,18 @@ func (r *run) follows(l *link, f *field, i int) bool {
 		r.fail(f.nodes, err)
 		return r.null(f.typ.NonNull)
 	}
-	s := l.span(i)
-	switch {
-	case s.low < 0 && f.typ.NonNull:
-		r.fail(f.nodes, nonNullError(f))
-		return false
-	case s.low < 0:
-		return r.null(false)
-	case f.typ.Elem == nil:
+	if s := l.span(i); s.low < 0 || f.typ.Elem != nil {
+		return r.items(l, f, f.typ, s, 0)
+	} else {
 		return r.item(l.next, f, f.typ, int(s.low))
+	}
+}
+
+// items writes a list of objects, or of lists, of which depth says how many are
+// around it.
+func (r *run) items(l *link, f *field, typ *ast.Type, s span, depth int) bool {
+	if s.low < 0 {
+		return r.noList(f, typ, s)
 	}
 	mark := len(r.buf)
 	r.buf = append(r.buf, '[')
@@ -175,21 +179,42 @@ func (r *run) follows(l *link, f *field, i int) bool {
 			r.buf = append(r.buf, ',')
 		}
 		r.path = append(r.path, step{index: int(n - s.low)})
-		ok := r.item(l.next, f, f.typ.Elem, int(n))
+		var ok bool
+		if typ.Elem.Elem != nil {
+			ok = r.items(l, f, typ.Elem, l.inner[depth][n], depth+1)
+		} else {
+			ok = r.item(l.next, f, typ.Elem, int(n))
+		}
 		r.path = r.path[:len(r.path)-1]
 		if !ok {
 			r.buf = r.buf[:mark]
-			return r.null(f.typ.NonNull)
+			return r.null(typ.NonNull)
 		}
 	}
 	r.buf = append(r.buf, ']')
 	return true
 }
 
+// noList writes null where there is no list, or no object.
+func (r *run) noList(f *field, typ *ast.Type, s span) bool {
+	switch {
+	case s == noList:
+		r.fail(f.nodes, fault.New(fault.Internal, "Expected a list for the field %s.%s.", f.parent, f.nodes[0].Name))
+	case typ.NonNull:
+		r.fail(f.nodes, nonNullError(f))
+	}
+	return r.null(typ.NonNull)
+}
+
 // item writes one object, or null for one that is not there.
 func (r *run) item(b *batch, f *field, typ *ast.Type, row int) bool {
 	mark := len(r.buf)
 	switch {
+	case b.place != nil && b.rows[row] != nil:
+		if at := b.place[row]; at.part >= 0 {
+			return r.item(b.parts[at.part], f, typ, int(at.row))
+		}
+		r.fail(f.nodes, fault.New(fault.Internal, "The value of %s.%s names no type of %s.", f.parent, f.nodes[0].Name, typ.Name()))
 	case b.rows[row] != nil:
 		if r.object(b, row) {
 			return true
