@@ -46,7 +46,7 @@ clients: ## install the foreign clients that conformance needs
 	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-zeep php-cli php-soap)
 	@for p in conformance/*/package.json; do (cd $$(dirname $$p) && npm ci --silent --no-audit --no-fund); done
 
-conformance: clients build ## the walks against foreign clients: graphql-js, zeep, PHP, several processes
+conformance: clients build ## the walks against foreign clients: graphql-http, Apollo, urql, graphql-js, zeep, PHP, several processes
 	go test -tags conformance -count=1 -timeout 15m ./conformance/...
 
 bench: ## ratios against the baselines, in one run
