@@ -32,8 +32,8 @@ func (r *run) answer(ctx context.Context, f *root) answer {
 		return refused(err)
 	}
 	args, bad := r.engine.inputs.arguments(f.args, r.vars)
-	if bad == nil && r.op.kind == ast.Query {
-		bad = tooLarge(args)
+	if limits := &r.engine.options.Limits; bad == nil && (r.op.kind == ast.Query || limits.inputs) {
+		bad = limits.tooLarge(args)
 	}
 	if bad != nil {
 		return refused(bad.fault())
@@ -68,7 +68,7 @@ func (r *run) answer(ctx context.Context, f *root) answer {
 
 // list reads a page, its count, or both, whichever is selected.
 func (r *run) list(ctx context.Context, f *root, args map[string]any) answer {
-	q, err := newQuery(f.generated.Resource, args)
+	q, err := newQuery(f.generated.Resource, args, r.engine.options.Limits.Page)
 	if err != nil {
 		return refused(err)
 	}

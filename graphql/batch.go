@@ -199,11 +199,12 @@ func (r *run) limit(f *field) (int, error) {
 		return 0, bad.fault()
 	}
 	limit, given := args["limit"].(int64)
+	most := r.engine.options.Limits.Page
 	switch {
 	case !given:
 		return f.relation.Limit, nil
-	case limit < 0 || limit > schema.MaxPage:
-		return 0, fault.Input("limit", "limit must be from 0 to %d", schema.MaxPage)
+	case limit < 0 || limit > int64(most):
+		return 0, fault.Input("limit", "limit must be from 0 to %d", most)
 	}
 	return int(limit), nil
 }

@@ -374,33 +374,6 @@ func (t inputTypes) literalScalar(v *ast.Value, name string) (any, *inputError) 
 	return t.scalar(value, name)
 }
 
-// tooLarge refuses values beyond the global caps. (What a mutation writes is
-// the resource's to judge: a @constraint may allow more.)
-func tooLarge(v any) *inputError {
-	switch v := v.(type) {
-	case string:
-		if len(v) > schema.MaxStringBytes {
-			return wrong("A text may have at most %d bytes.", schema.MaxStringBytes)
-		}
-	case []any:
-		if len(v) > schema.MaxListItems {
-			return wrong("A list may have at most %d items.", schema.MaxListItems)
-		}
-		for i, item := range v {
-			if bad := tooLarge(item); bad != nil {
-				return bad.item(i)
-			}
-		}
-	case map[string]any:
-		for name, member := range v {
-			if bad := tooLarge(member); bad != nil {
-				return bad.below("." + name)
-			}
-		}
-	}
-	return nil
-}
-
 // brief shows a value in a message.
 func brief(v any) string {
 	switch v := v.(type) {

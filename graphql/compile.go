@@ -91,6 +91,7 @@ func (c *compiler) field(parent *ast.Definition, nodes []*ast.Field) field {
 	f.typ = def.Type
 	f.leaf = c.engine.inputs.newLeaf(def.Type)
 	f.args = c.engine.inputs.newArguments(first, def.Arguments)
+	f.cost = c.engine.model.Cost(parent.Name, first.Name)
 	return f
 }
 

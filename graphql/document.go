@@ -88,16 +88,18 @@ func (e *Engine) parse(text string) (*document, gqlerror.List) {
 	if bad != nil {
 		return nil, gqlerror.List{bad}
 	}
-	tree, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: plain}, maxTokens)
+	tree, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: plain}, e.options.Limits.Tokens)
 	if err != nil {
 		return nil, withCode(gqlerror.List{gqlerror.WrapIfUnwrapped(err)}, fault.ParseFailed)
 	}
 	if len(tree.Operations) == 0 {
 		return nil, gqlerror.List{refuse(nil, fault.ValidationFailed, "The document holds no operation.")}
 	}
-	if err := survey(tree, e.options.MaxDepth); err != nil {
-		return nil, gqlerror.List{err}
+	depth, bad := survey(tree, &e.options.Limits)
+	if bad != nil {
+		return nil, gqlerror.List{bad}
 	}
+	e.measureDepth(depth)
 	if errs := validator.ValidateWithRules(e.schema, tree, e.rules); len(errs) > 0 {
 		return nil, withCode(errs, fault.ValidationFailed)
 	}

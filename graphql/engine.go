@@ -19,6 +19,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
 	"tidings/auth"
+	"tidings/quota"
 	"tidings/resource"
 	"tidings/schema"
 	"tidings/view"
@@ -26,11 +27,13 @@ import (
 
 // Options tunes an engine. The zero value has the defaults of every field.
 type Options struct {
-	// MaxDepth is how many levels of fields an operation may have; zero means
-	// 10. Fields below __schema and __type have a limit of their own.
-	MaxDepth int
+	// Limits bound what a request may ask for.
+	Limits Limits
 	// Introspection says who may ask for the schema; nil means everybody.
 	Introspection func(auth.Principal) bool
+	// Quota counts what callers do; nil means that nobody does. An operation is
+	// counted before it runs, a subscription when it begins.
+	Quota *quota.Limiter
 	// Timeout is how long one execution may take; zero means 10 s.
 	Timeout time.Duration
 	// Functions answer the root fields that the adopter wrote by hand, by their
@@ -117,7 +120,7 @@ func New(m *schema.Model, data *resource.Client, feed *resource.Feed, o Options)
 		scratch:   newScratchPool(),
 		hints:     o.Introspection == nil || o.Introspection(auth.Principal{}),
 	}
-	e.options.MaxDepth = cmp.Or(o.MaxDepth, defaultDepth)
+	e.options.Limits = o.Limits.withDefaults()
 	e.options.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)

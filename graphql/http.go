@@ -17,9 +17,10 @@ import (
 
 	"tidings/auth"
 	"tidings/fault"
+	"tidings/quota"
 )
 
-// MaxBody is how many bytes a request's body may have.
+// MaxBody is how many bytes a request's body may have unless Limits.Body says else.
 const MaxBody = 1 << 20
 
 const (
@@ -57,7 +58,9 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(status)
 		return
 	}
-	op, failed := e.prepare(req)
+	ctx := askedFor(r)
+	who := auth.FromContext(ctx)
+	op, failed := e.admit(ctx, who, req)
 	if failed != nil {
 		a.respond(failed)
 		return
@@ -68,7 +71,7 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.refuse(http.StatusMethodNotAllowed, fault.New(fault.BadRequest, "GET is for queries only: use POST"))
 		return
 	}
-	resp := e.execute(r.Context(), auth.FromContext(r.Context()), op)
+	resp := e.execute(ctx, who, op)
 	a.respond(&resp)
 }
 
@@ -80,7 +83,7 @@ const allowed = "GET, HEAD, POST, OPTIONS"
 func (a *answerer) read() (req Request, status int, err error) {
 	switch a.r.Method {
 	case http.MethodPost:
-		return readPost(a.w, a.r)
+		return readPost(a.w, a.r, a.engine.options.Limits.Body)
 	case http.MethodGet, http.MethodHead:
 		return readGet(a.r)
 	}
@@ -92,7 +95,7 @@ func (a *answerer) read() (req Request, status int, err error) {
 	return req, http.StatusMethodNotAllowed, fault.New(fault.BadRequest, "use POST, or GET for queries")
 }
 
-func readPost(w http.ResponseWriter, r *http.Request) (req Request, status int, err error) {
+func readPost(w http.ResponseWriter, r *http.Request, most int) (req Request, status int, err error) {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		w.Header().Set("Accept-Encoding", "identity")
 		return req, http.StatusUnsupportedMediaType, fault.New(fault.BadRequest, "send the request without Content-Encoding: compressed bodies are not read")
@@ -100,9 +103,9 @@ func readPost(w http.ResponseWriter, r *http.Request) (req Request, status int, 
 	if err := checkContentType(r.Header); err != nil {
 		return req, http.StatusUnsupportedMediaType, err
 	}
-	body, err := readBody(w, r)
+	body, err := readBody(w, r, most)
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return req, http.StatusRequestEntityTooLarge, fault.New(fault.PayloadTooLarge, "a request may have at most %d bytes", MaxBody)
+		return req, http.StatusRequestEntityTooLarge, fault.New(fault.PayloadTooLarge, "a request may have at most %d bytes", most)
 	}
 	if err != nil {
 		return req, http.StatusBadRequest, fault.New(fault.BadRequest, "the request's body could not be read")
@@ -142,12 +145,12 @@ func preflighted(h http.Header) bool {
 	return slices.ContainsFunc(preflightHeaders, func(name string) bool { return h.Get(name) != "" })
 }
 
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+func readBody(w http.ResponseWriter, r *http.Request, most int) ([]byte, error) {
 	var buf bytes.Buffer
-	if n := r.ContentLength; n > 0 && n <= MaxBody {
+	if n := r.ContentLength; n > 0 && n <= int64(most) {
 		buf.Grow(int(n) + bytes.MinRead)
 	}
-	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, MaxBody))
+	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, int64(most)))
 	return buf.Bytes(), err
 }
 
@@ -226,6 +229,9 @@ func (a *answerer) refuse(status int, err error) {
 
 func (a *answerer) respond(resp *Response) {
 	a.exchange.Code = resp.Code
+	if resp.RetryAfter > 0 {
+		a.w.Header().Set("Retry-After", strconv.Itoa(quota.Seconds(resp.RetryAfter)))
+	}
 	a.write(statusOf(a.kind, resp), resp.Body)
 }
 

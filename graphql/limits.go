@@ -9,22 +9,19 @@ import (
 	"tidings/fault"
 )
 
-// The limits on documents. They are checked in time linear to the text and
-// before validation, whose own time they bound: some of its rules walk over
-// every fragment once for each place that spreads it.
+// The limits on documents that nobody needs to choose; Limits has the others.
+// All are checked in time linear to the text and before validation, whose own
+// time they bound: some of its rules walk over every fragment once for each
+// place that spreads it.
 const (
-	maxTokens      = 15_000 // of the text, comments included
-	maxOperations  = 50     // definitions in one document
-	maxFragments   = 200    // definitions in one document
-	maxSelections  = 5_000  // fields and fragments of an operation, spreads expanded
-	maxAliases     = 30     // aliased fields of an operation, spreads expanded
-	maxRoots       = 20     // root fields of an operation, spreads expanded
-	maxRepeats     = 100    // selections with the same response name in one set
-	maxDirectives  = 500    // uses in one document
-	maxVariables   = 500    // definitions in one operation
-	defaultDepth   = 10     // Options.MaxDepth
-	maxMetaDepth   = 20     // below __schema and __type
-	maxShownErrors = 20     // of a refused request
+	maxOperations  = 50    // definitions in one document
+	maxFragments   = 200   // definitions in one document
+	maxSelections  = 5_000 // fields and fragments of an operation, spreads expanded
+	maxRepeats     = 100   // selections with the same response name in one set
+	maxDirectives  = 500   // uses in one document
+	maxVariables   = 500   // definitions in one operation
+	maxMetaDepth   = 20    // below __schema and __type
+	maxShownErrors = 20    // of a refused request
 )
 
 // measure is how large a selection set is with all fragments expanded. The
@@ -38,20 +35,28 @@ type measure struct {
 // surveyor measures the selection sets of a document, each fragment once.
 type surveyor struct {
 	doc       *ast.QueryDocument
+	limits    *Limits
+	deepest   int                 // levels of fields of the deepest operation
 	fragments map[string]*measure // nil while it is being measured
 	uses      int                 // directives
 }
 
 // survey refuses documents that go beyond the limits, and fragments that
-// contain themselves.
-func survey(doc *ast.QueryDocument, maxDepth int) *gqlerror.Error {
+// contain themselves. It returns how deep the document is.
+func survey(doc *ast.QueryDocument, l *Limits) (depth int, err *gqlerror.Error) {
+	s := &surveyor{doc: doc, limits: l, fragments: make(map[string]*measure, len(doc.Fragments))}
+	err = s.document()
+	return s.deepest, err
+}
+
+func (s *surveyor) document() *gqlerror.Error {
+	doc := s.doc
 	switch {
 	case len(doc.Operations) > maxOperations:
 		return refuse(doc.Position, fault.ValidationFailed, "the document has more than %d operations", maxOperations)
 	case len(doc.Fragments) > maxFragments:
 		return refuse(doc.Position, fault.ValidationFailed, "the document has more than %d fragments", maxFragments)
 	}
-	s := &surveyor{doc: doc, fragments: make(map[string]*measure, len(doc.Fragments))}
 	for _, f := range doc.Fragments {
 		if _, err := s.fragment(f); err != nil {
 			return err
@@ -66,7 +71,8 @@ func survey(doc *ast.QueryDocument, maxDepth int) *gqlerror.Error {
 		if err != nil {
 			return err
 		}
-		if err := m.check(op.Position, maxDepth); err != nil {
+		s.deepest = max(s.deepest, m.depth)
+		if err := m.check(op.Position, s.limits); err != nil {
 			return err
 		}
 	}
@@ -76,18 +82,18 @@ func survey(doc *ast.QueryDocument, maxDepth int) *gqlerror.Error {
 	return nil
 }
 
-func (m measure) check(at *ast.Position, maxDepth int) *gqlerror.Error {
+func (m measure) check(at *ast.Position, l *Limits) *gqlerror.Error {
 	switch {
-	case m.depth > maxDepth:
-		return refuse(at, fault.DepthLimitExceeded, "the operation is %d levels deep; at most %d are allowed", m.depth, maxDepth)
-	case m.meta > max(maxMetaDepth, maxDepth):
+	case m.depth > l.Depth && !l.Measure:
+		return refuse(at, fault.DepthLimitExceeded, "the operation is %d levels deep; at most %d are allowed", m.depth, l.Depth)
+	case m.meta > max(maxMetaDepth, l.Depth) && m.meta > m.depth:
 		return refuse(at, fault.DepthLimitExceeded, "the operation asks %d levels deep for the schema; at most %d are allowed", m.meta, maxMetaDepth)
 	case m.selections > maxSelections:
 		return refuse(at, fault.ValidationFailed, "the operation selects more than %d fields", maxSelections)
-	case m.aliases > maxAliases:
-		return refuse(at, fault.ValidationFailed, "the operation has %d aliases; at most %d are allowed", m.aliases, maxAliases)
-	case m.roots > maxRoots:
-		return refuse(at, fault.ValidationFailed, "the operation has %d root fields; at most %d are allowed", m.roots, maxRoots)
+	case m.aliases > l.Aliases:
+		return refuse(at, fault.ValidationFailed, "the operation has %d aliases; at most %d are allowed", m.aliases, l.Aliases)
+	case m.roots > l.Roots:
+		return refuse(at, fault.ValidationFailed, "the operation has %d root fields; at most %d are allowed", m.roots, l.Roots)
 	}
 	return nil
 }

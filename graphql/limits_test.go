@@ -92,7 +92,7 @@ func TestWhatIsWithinTheLimitsPasses(t *testing.T) {
 	t.Parallel()
 	s := newService(t, graphql.Options{})
 	for name, query := range map[string]string{
-		"depth":      `{user(id:"ada")` + nest("{followers", 8, "{id}", "}") + `}`,
+		"depth":      `{user(id:"ada")` + nest("{followers(limit:1)", 8, "{id}", "}") + `}`,
 		"aliases":    `{` + repeat(20, func(i int) string { return fmt.Sprintf("a%d:__typename ", i) }) + `}`,
 		"repetition": `{user(id:"ada"){` + strings.Repeat("id ", 100) + `}}`,
 		"spreads":    `{user(id:"ada"){` + strings.Repeat("...F ", 1000) + `}} fragment F on User {id}`,

@@ -64,7 +64,7 @@ type Starter interface {
 // ctx is for functions: their values flow until it ends. The first call starts
 // the engine's goroutines; Close ends them.
 func (e *Engine) Subscribe(ctx context.Context, who auth.Principal, r Request, after string, s Sink) (stop func(), failed *Response) {
-	op, failed := e.prepare(r)
+	op, failed := e.admit(ctx, who, r)
 	if failed != nil {
 		return nil, failed
 	}

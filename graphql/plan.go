@@ -18,6 +18,9 @@ type plan struct {
 	roles schema.Roles
 	// hint is how long the last answer was.
 	hint atomic.Int64
+	// price is what the operation costs and one more; 0 while it is not known,
+	// or when it depends on variables.
+	price atomic.Int64
 }
 
 // root is one root field and what answers it.
@@ -52,6 +55,7 @@ type field struct {
 	typ    *ast.Type
 	rule   *schema.Rule // of the field alone, nil without
 	args   arguments
+	cost   *schema.CostRule // nil for __typename
 
 	slot int   // sourceMember: which of the object's keys
 	leaf *leaf // how it is written, nil for objects

@@ -10,13 +10,13 @@ import (
 )
 
 // newQuery reads the arguments of a list field. What is null counts as not
-// given, but for what eq and ne compare with.
-func newQuery(r *schema.Resource, args map[string]any) (q view.Query, err error) {
+// given, but for what eq and ne compare with. A page has at most so many records.
+func newQuery(r *schema.Resource, args map[string]any, most int) (q view.Query, err error) {
 	q.Type = r.Name
-	if q.First, err = pageSize(args, "first"); err != nil {
+	if q.First, err = pageSize(args, "first", most); err != nil {
 		return q, err
 	}
-	if q.Last, err = pageSize(args, "last"); err != nil {
+	if q.Last, err = pageSize(args, "last", most); err != nil {
 		return q, err
 	}
 	q.After, _ = args["after"].(string)
@@ -33,10 +33,10 @@ func newQuery(r *schema.Resource, args map[string]any) (q view.Query, err error)
 	return q, nil
 }
 
-func pageSize(args map[string]any, name string) (int, error) {
+func pageSize(args map[string]any, name string, most int) (int, error) {
 	n, ok := args[name].(int64)
-	if ok && (n < 1 || n > schema.MaxPage) {
-		return 0, fault.Input(name, "%s must be from 1 to %d", name, schema.MaxPage)
+	if ok && (n < 1 || n > int64(most)) {
+		return 0, fault.Input(name, "%s must be from 1 to %d", name, most)
 	}
 	return int(n), nil
 }

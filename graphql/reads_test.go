@@ -13,7 +13,7 @@ func TestALevelIsOneReadHoweverManyParents(t *testing.T) {
 	t.Parallel()
 	s := newService(t, graphql.Options{})
 	reads := graphql.CountReads(s.engine)
-	body := s.run(t, nobody, `{ posts { nodes { author { posts { author { id } } followers { id posts { id } } } } } }`, "")
+	body := s.run(t, admin, `{ posts { nodes { author { posts { author { id } } followers { id posts { id } } } } } }`, "")
 	if r := decode(t, body); len(r.Errors) > 0 {
 		t.Fatal(body)
 	}

@@ -31,6 +31,8 @@ type operation struct {
 	vars     map[string]any // coerced
 	// root is a subscription's root field.
 	root subscribed
+	cost Cost // estimated
+	told bool // the response tells the cost
 }
 
 // subscribed is where a subscription's values come from: a resource's changes
@@ -74,7 +76,7 @@ func (e *Engine) subscribe(op *operation) *gqlerror.Error {
 	root := op.plan.roots[0]
 	args, bad := e.inputs.arguments(root.args, op.vars)
 	if bad == nil {
-		bad = tooLarge(args)
+		bad = e.options.Limits.tooLarge(args)
 	}
 	if bad != nil {
 		return executionError(fault.Input(bad.path(), "%s", bad.text), root.nodes, nil)
@@ -125,7 +127,7 @@ func (e *Engine) Kind(r Request) (string, error) {
 // It never fails: errors are in the response. A subscription is refused here,
 // use Subscribe.
 func (e *Engine) Execute(ctx context.Context, who auth.Principal, r Request) Response {
-	op, failed := e.prepare(r)
+	op, failed := e.admit(ctx, who, r)
 	if failed != nil {
 		return *failed
 	}

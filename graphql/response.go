@@ -3,7 +3,9 @@ package graphql
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"strconv"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -20,6 +22,9 @@ type Response struct {
 	Failed bool
 	// Code is the first error's; empty when there is none.
 	Code fault.Code
+	// RetryAfter is how long a caller who was refused with RATE_LIMITED has to
+	// wait; zero otherwise.
+	RetryAfter time.Duration
 }
 
 // failure is the response to a request that was refused.
@@ -54,6 +59,13 @@ func (r *run) response(ctx context.Context, from *graphql.Response) Response {
 		}
 		code = codeOf(from.Errors[0])
 		body = appendErrors(append(body, `,"errors":`...), from.Errors)
+	}
+	if r.op.told {
+		from.Extensions = maps.Clone(from.Extensions)
+		if from.Extensions == nil {
+			from.Extensions = map[string]any{}
+		}
+		from.Extensions["cost"] = r.costs()
 	}
 	if len(from.Extensions) > 0 {
 		body = appendValue(append(body, `,"extensions":`...), from.Extensions)

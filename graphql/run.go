@@ -22,6 +22,7 @@ type run struct {
 	who    auth.Principal
 	op     *operation
 	vars   map[string]any
+	cost   float64 // of what came of the root fields, when it is to be told
 	// exchange names the request; nil until there is something to look up.
 	exchange *Exchange
 
@@ -148,9 +149,11 @@ func (r *run) root(ctx context.Context, f *root) bool {
 	}
 	a := r.answer(ctx, f)
 	if f.leaf != nil && a.err == nil {
+		r.spent(f, a)
 		return r.leaf(&f.field, a.raw)
 	}
 	r.resolve(ctx, a.next)
+	r.spent(f, a)
 	return r.rooted(f, a)
 }
 

@@ -1,0 +1,14 @@
+package graphql
+
+// Price estimates what a request costs, as Execute does before it runs it.
+func (e *Engine) Price(r Request) (int, *Response) {
+	op, failed := e.prepare(r)
+	if failed != nil {
+		return 0, failed
+	}
+	cost, err := e.price(op)
+	if err != nil {
+		return 0, e.refusal(err)
+	}
+	return cost, nil
+}
