@@ -28,13 +28,13 @@ import (
 // inputTypes coerces values of the contract's input types.
 type inputTypes struct {
 	schema *ast.Schema
-	kinds  map[string]schema.Kind // of scalars
+	kinds  map[string]schema.Kind // of scalars, but for those that take any JSON
 }
 
 func newInputTypes(s *ast.Schema) inputTypes {
 	t := inputTypes{schema: s, kinds: map[string]schema.Kind{}}
 	for k := schema.KindString; k < schema.KindObject; k++ {
-		if k != schema.KindEnum {
+		if k != schema.KindEnum && k != schema.KindJSON {
 			t.kinds[k.String()] = k
 		}
 	}
@@ -283,7 +283,7 @@ func (t inputTypes) literal(v *ast.Value, typ *ast.Type, vars map[string]any) (a
 			err = wrong("Value %s does not exist in %q enum.", brief(v), def.Name)
 		}
 	default:
-		value, err = t.literalScalar(v, def.Name)
+		value, err = t.literalScalar(v, def.Name, vars)
 	}
 	return value, true, err
 }
@@ -320,6 +320,9 @@ func (t inputTypes) literalObject(v *ast.Value, def *ast.Definition, vars map[st
 			return nil, wrong("Field %q is not defined by type %q.", child.Name, def.Name)
 		}
 		value, ok, err := t.literal(child.Value, f.Type, vars)
+		if err == nil && vars == nil {
+			err = oneOfVariable(def, child.Value)
+		}
 		if err != nil {
 			return nil, err.below("." + f.Name)
 		}
@@ -335,20 +338,29 @@ func (t inputTypes) literalObject(v *ast.Value, def *ast.Definition, vars map[st
 			return nil, err
 		}
 	}
-	if vars == nil && v.Children != nil {
-		for _, child := range v.Children {
-			if child.Value.Kind == ast.Variable {
-				return object, nil // decided when its value is known
-			}
-		}
+	if vars == nil && len(v.Children) == 1 && v.Children[0].Value.Kind == ast.Variable {
+		return object, nil // its value is never null: see oneOfVariable
 	}
 	return object, oneOf(def, object)
 }
 
+// oneOfVariable refuses a variable that may be null, or absent, as the one field
+// of a @oneOf input.
+func oneOfVariable(def *ast.Definition, v *ast.Value) *inputError {
+	if v.Kind != ast.Variable || v.VariableDefinition == nil || def.Directives.ForName("oneOf") == nil || v.VariableDefinition.Type.NonNull {
+		return nil
+	}
+	return wrong("Variable %q is of type %q but must be non-nullable to be used for OneOf Input Object %q.",
+		"$"+v.Raw, v.VariableDefinition.Type, def.Name)
+}
+
 // literalScalar coerces a literal. Unlike a variable, it is of the kind that
 // its spelling says: 2.0 is no Int.
-func (t inputTypes) literalScalar(v *ast.Value, name string) (any, *inputError) {
+func (t inputTypes) literalScalar(v *ast.Value, name string, vars map[string]any) (any, *inputError) {
 	kind, known := t.kinds[name]
+	if !known {
+		return untyped(v, vars), nil
+	}
 	var value any
 	switch v.Kind {
 	case ast.IntValue:
@@ -357,7 +369,7 @@ func (t inputTypes) literalScalar(v *ast.Value, name string) (any, *inputError) 
 			value = v.Raw // however long
 		}
 	case ast.FloatValue:
-		if known && kind != schema.KindFloat {
+		if kind != schema.KindFloat {
 			return nil, wrong("%s cannot represent the value %s.", name, brief(v))
 		}
 		value = json.Number(v.Raw)
@@ -366,12 +378,39 @@ func (t inputTypes) literalScalar(v *ast.Value, name string) (any, *inputError) 
 	case ast.BooleanValue:
 		value = v.Raw == "true"
 	default:
-		if known {
-			return nil, wrong("%s cannot represent the value %s.", name, brief(v))
-		}
-		value, _ = v.Value(nil)
+		return nil, wrong("%s cannot represent the value %s.", name, brief(v))
 	}
 	return t.scalar(value, name)
+}
+
+// untyped returns a literal as JSON has it, for scalars that take any. A
+// variable without a value leaves its member out, and is null in a list.
+func untyped(v *ast.Value, vars map[string]any) any {
+	switch v.Kind {
+	case ast.Variable:
+		return vars[v.Raw]
+	case ast.NullValue:
+		return nil
+	case ast.IntValue, ast.FloatValue:
+		return json.Number(v.Raw)
+	case ast.BooleanValue:
+		return v.Raw == "true"
+	case ast.ListValue:
+		list := make([]any, len(v.Children))
+		for i, child := range v.Children {
+			list[i] = untyped(child.Value, vars)
+		}
+		return list
+	case ast.ObjectValue:
+		object := make(map[string]any, len(v.Children))
+		for _, child := range v.Children {
+			if _, given := vars[child.Value.Raw]; given || child.Value.Kind != ast.Variable {
+				object[child.Name] = untyped(child.Value, vars)
+			}
+		}
+		return object
+	}
+	return v.Raw
 }
 
 // brief shows a value in a message.

@@ -150,6 +150,10 @@ func (e *Engine) bind() error {
 			if !ok {
 				function, ok = builtin(name, f)
 			}
+			if shape := e.model.Replaced(typ, f.Name); !ok && shape != "" {
+				errs = append(errs, fmt.Errorf("graphql: nothing answers the field %s, which is declared in another shape than the generated one: declare it as `%s`, or with fewer of these arguments, or register a Function for it in Options.Functions", name, shape))
+				continue
+			}
 			errs = append(errs, e.checkFunction(name, f, function, ok))
 			e.functions[name] = &function
 		}

@@ -134,6 +134,9 @@ func (e *expansion) resource(r *Resource) {
 		"Subscription": {r.Singular + "Changed": RootChanged},
 	} {
 		for name, kind := range kinds {
+			if e.model.Replaced(typ, name) != "" {
+				continue
+			}
 			e.model.roots[typ+"."+name] = &Root{Kind: kind, Resource: r, Name: name}
 		}
 	}
@@ -190,8 +193,9 @@ func origin(r *Resource) string {
 	return "the resource " + r.Name
 }
 
-// addRoots adds root fields. A field that the adopter declared in the same
-// shape stays as it was written; one in another shape is a fault.
+// addRoots adds root fields. A field that the adopter declared stays as it was
+// written: with the same type, and with arguments of the generated field's, it
+// does what the generated one does; otherwise it is the adopter's own.
 func (e *expansion) addRoots(generated *ast.Definition, r *Resource) {
 	root := e.types[generated.Name]
 	if root == nil {
@@ -206,14 +210,43 @@ func (e *expansion) addRoots(generated *ast.Definition, r *Resource) {
 		case declared.Position.Src.BuiltIn:
 			e.at(e.compiler.types[r.Name].Position, "rename a resource, or name another plural by @resource(plural:)",
 				"%s generates the field %s.%s, which another resource generates too", r.Name, generated.Name, field.Name)
-		case shape(declared) != shape(field):
-			e.at(declared.Position, "declare it as `"+shape(field)+"`, or under another name",
-				"%s.%s is generated for the resource %s in another shape", generated.Name, field.Name, r.Name)
+		case !narrows(declared, field):
+			e.model.replaced[generated.Name+"."+field.Name] = shape(field)
 		case declared.Directives.ForName("auth") != nil:
 			e.at(declared.Directives.ForName("auth").Position, "put the rule on "+r.Name,
 				"%s.%s is generated: the rules of %s hold for it", generated.Name, field.Name, r.Name)
 		}
 	}
+}
+
+// narrows reports whether a declared field can stand for the generated one: the
+// type is the same, or differs in `!` alone, every argument is one of the
+// generated field's, and none of those that must be given is missing.
+func narrows(declared, generated *ast.FieldDefinition) bool {
+	if !stricter(declared.Type, generated.Type) && !stricter(generated.Type, declared.Type) {
+		return false
+	}
+	for _, arg := range declared.Arguments {
+		known := generated.Arguments.ForName(arg.Name)
+		if known == nil || !stricter(arg.Type, known.Type) {
+			return false
+		}
+	}
+	for _, arg := range generated.Arguments {
+		if arg.Type.NonNull && declared.Arguments.ForName(arg.Name) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// stricter reports whether all values of a are values of b, which differ in `!`
+// at most.
+func stricter(a, b *ast.Type) bool {
+	if b.NonNull && !a.NonNull || (a.Elem == nil) != (b.Elem == nil) || a.NamedType != b.NamedType {
+		return false
+	}
+	return a.Elem == nil || stricter(a.Elem, b.Elem)
 }
 
 // shape prints a field's name, arguments and type, without what describes them.

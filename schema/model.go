@@ -26,6 +26,7 @@ type Model struct {
 	resources map[string]*Resource
 	roots     map[string]*Root
 	functions map[string]*Rule
+	replaced  map[string]string
 
 	costs      map[member]*CostRule
 	inputCosts map[member]float64
@@ -46,6 +47,11 @@ func (m *Model) Root(typ, field string) *Root { return m.roots[typ+"."+field] }
 // hand: the roles of which a caller needs one. It is nil when the field has
 // none: then anybody may call it.
 func (m *Model) FunctionRule(typ, field string) *Rule { return m.functions[typ+"."+field] }
+
+// Replaced returns the shape of the root field that a resource would generate,
+// had the adopter not declared one of the same name that is something else:
+// `users(first: Int, …): UserConnection`. It is empty for every other field.
+func (m *Model) Replaced(typ, field string) string { return m.replaced[typ+"."+field] }
 
 // RootKind is what a generated root field does.
 type RootKind int
