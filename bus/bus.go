@@ -54,6 +54,9 @@ type Options struct {
 	Replicas int
 	// History is how many messages of a subject are kept. Zero means 64.
 	History int64
+	// Existing makes Open fail when there is no log, instead of creating one:
+	// for those who come to look.
+	Existing bool
 	// Memory keeps the log in memory at an external server too, for tests.
 	Memory bool
 	// Logger takes what operators should know. Nil is silent.
@@ -118,6 +121,11 @@ func (b *Bus) open(ctx context.Context) error {
 	b.nc = nc
 	if b.js, err = jetstream.New(nc); err != nil {
 		return err
+	}
+	if b.opts.Existing {
+		if _, err := b.js.Stream(ctx, b.subjects.Stream()); errors.Is(err, jetstream.ErrStreamNotFound) {
+			return fmt.Errorf("there is no stream %s: is this the right server, directory and prefix", b.subjects.Stream())
+		}
 	}
 	created, err := ensureStream(ctx, b.js, b.streamConfig())
 	if err != nil {

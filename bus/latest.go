@@ -1,0 +1,114 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"tidings/fault"
+)
+
+// EveryRecord is the filter of the records of all types.
+func (s Subjects) EveryRecord() string { return s.Prefix + ".log.*.*" }
+
+// Schema is the log subject that says under which schema the records were
+// looked through last.
+func (s Subjects) Schema() string { return s.Prefix + ".log._schema" }
+
+// Latest hands fn the newest message of each subject that matches the filter,
+// in the order of the log, as it stood at upto: a sequence that the log has
+// reached. Older messages of a subject are not read, so it costs what there is
+// and not what there was. Where somebody appends meanwhile, a subject whose
+// older messages History trims at that moment may be missing.
+//
+// An error of fn ends Latest and is returned as it is; one of the bus means that
+// the run was not complete. It makes a consumer of the stream for as long as it
+// runs, in the memory of one server.
+func (b *Bus) Latest(ctx context.Context, filter string, upto uint64, fn func(Message) error) error {
+	if upto == 0 {
+		return nil
+	}
+	l := latest{bus: b, upto: upto, fn: fn}
+	err := l.run(ctx, filter)
+	if h, ok := err.(fnError); ok {
+		return h.error
+	}
+	if err != nil {
+		return fmt.Errorf("read the newest of %s: %w", filter, err)
+	}
+	return nil
+}
+
+// latest is one run over the newest messages. It serves one goroutine.
+type latest struct {
+	bus  *Bus
+	upto uint64
+	fn   func(Message) error
+	seen uint64 // messages that the consumer has sent
+}
+
+func (l *latest) run(ctx context.Context, filter string) error {
+	making, cancel := l.bus.bound(ctx)
+	defer cancel()
+	c, err := l.bus.js.CreateConsumer(making, l.bus.subjects.Stream(), jetstream.ConsumerConfig{
+		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
+		FilterSubject: filter,
+		AckPolicy:     jetstream.AckNonePolicy,
+		MemoryStorage: true, Replicas: 1,
+		InactiveThreshold: time.Minute,
+	})
+	if err != nil {
+		return unavailable(err)
+	}
+	info := c.CachedInfo()
+	defer func() {
+		ctx, cancel := l.bus.bound(context.WithoutCancel(ctx))
+		defer cancel()
+		_ = l.bus.js.DeleteConsumer(ctx, l.bus.subjects.Stream(), info.Name) // else it ends by itself
+	}()
+	if info.NumPending == 0 {
+		return nil
+	}
+	msgs, err := c.Messages(jetstream.PullMaxMessagesWithBytesLimit(batchMessages, int(max(batchBytes, 2*l.bus.nc.MaxPayload()))))
+	if err != nil {
+		return unavailable(err)
+	}
+	defer msgs.Stop()
+	for {
+		if end, err := l.next(ctx, msgs); end || err != nil {
+			return err
+		}
+	}
+}
+
+// next takes one message. end is true after the last that there is.
+func (l *latest) next(ctx context.Context, msgs jetstream.MessagesContext) (end bool, err error) {
+	waiting, cancel := context.WithTimeout(ctx, silence)
+	defer cancel()
+	raw, err := msgs.Next(jetstream.NextContext(waiting))
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case waiting.Err() != nil:
+		return false, fault.New(fault.Unavailable, "the log did not answer within %s", silence)
+	case err != nil:
+		return false, unavailable(err)
+	}
+	meta, err := raw.Metadata()
+	if err != nil {
+		return false, err
+	}
+	if l.seen++; meta.Sequence.Consumer != l.seen {
+		return false, fault.New(fault.Unavailable, "messages of the log were lost on their way here")
+	}
+	if meta.Sequence.Stream <= l.upto {
+		m := Message{Subject: raw.Subject(), Seq: meta.Sequence.Stream, Data: raw.Data(), Time: meta.Timestamp}
+		if err := handed(l.fn(m.withHeader(nats.Header(raw.Headers())))); err != nil {
+			return false, err
+		}
+	}
+	return meta.NumPending == 0 || meta.Sequence.Stream >= l.upto, nil
+}
