@@ -261,7 +261,7 @@ func (d *draft) delete(current []byte) (Decision, error) {
 		stub[d.r.Owner.Name] = quoted(owner)
 	}
 	return Decision{
-		ID: asString(old["id"]), Kind: Deleted, Raw: encode(d.r, stub), Answer: current,
+		ID: asString(old["id"]), Kind: Deleted, Raw: encode(d.r, stub), Answer: complete(d.r, current),
 		Release: uniques(d.r, old, nil),
 	}, nil
 }

@@ -126,7 +126,8 @@ func (f *Feed) applyAll(ctx context.Context, messages []bus.Message) error {
 // schema (a reservation, a type that the schema no longer has) is none.
 func (f *Feed) event(m bus.Message) (Event, bool) {
 	typ, id, ok := f.bus.Subjects().ParseRecord(m.Subject)
-	if !ok || f.model.Resource(typ) == nil {
+	r := f.model.Resource(typ)
+	if !ok || r == nil {
 		return Event{}, false
 	}
 	e := Event{Seq: m.Seq, Kind: Kind(m.Header.Get(headerKind)), Type: typ, ID: id, Raw: m.Data, Time: m.Time}
@@ -134,6 +135,9 @@ func (f *Feed) event(m bus.Message) (Event, bool) {
 		f.log.LogAttrs(context.Background(), slog.LevelError, "a message of the log is no record; it is left out",
 			slog.String("subject", m.Subject), slog.Uint64("seq", m.Seq))
 		return Event{}, false
+	}
+	if e.Kind != Deleted {
+		e.Raw = complete(r, e.Raw)
 	}
 	return e, true
 }

@@ -8,11 +8,11 @@ import (
 )
 
 // fingerprintFormat changes when the way that records are indexed does.
-const fingerprintFormat = 1
+const fingerprintFormat = 2
 
 // fingerprint hashes everything that decides how records are stored and
-// indexed: names, types, indexes, owners and the keys of relations. Rules,
-// constraints, defaults and descriptions are not among it.
+// indexed: names, types, defaults, indexes, owners and the keys of relations.
+// Rules, constraints and descriptions are not among it.
 func fingerprint(m *Model) string {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "format %d\n", fingerprintFormat)
@@ -31,7 +31,7 @@ func fingerprint(m *Model) string {
 
 func fingerprintField(w io.Writer, f *Field) {
 	if f.Stored() {
-		fmt.Fprintf(w, "field %s %s kind %d unique %t indexed %t\n", f.Name, f.Type, f.Kind, f.Unique, f.Indexed)
+		fmt.Fprintf(w, "field %s %s kind %d unique %t indexed %t default %s\n", f.Name, f.Type, f.Kind, f.Unique, f.Indexed, f.Default)
 		return
 	}
 	through := ""
