@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -50,6 +51,8 @@ type Options struct {
 type Verifier struct {
 	issuers map[string]*issuer
 	parser  *jwt.Parser
+	// verified spares the signature of a token that was found good a while ago.
+	verified *verified
 }
 
 // NewVerifier reads the keys, but for those of a URL, which Run fetches. An
@@ -58,7 +61,8 @@ func NewVerifier(o Options) (*Verifier, error) {
 	v := &Verifier{
 		issuers: map[string]*issuer{},
 		// Claims are checked by the issuer's validator, once the issuer is known.
-		parser: jwt.NewParser(jwt.WithValidMethods(algorithms), jwt.WithoutClaimsValidation()),
+		parser:   jwt.NewParser(jwt.WithValidMethods(algorithms), jwt.WithoutClaimsValidation()),
+		verified: newVerified(o.Now),
 	}
 	if first := o.first(); first.signs() {
 		if err := v.add(first, o); err != nil {
@@ -149,6 +153,19 @@ func (v *Verifier) Token(raw string) (Principal, error) {
 	if len(raw) > maxToken {
 		return Principal{}, fault.New(fault.Unauthenticated, "the token is too long")
 	}
+	sum := tokenSum(sha256.Sum256([]byte(raw)))
+	if who, ok := v.verified.get(sum); ok {
+		return who, nil
+	}
+	who, err := v.verify(raw)
+	if err == nil && len(raw) <= maxVerifiedToken {
+		v.verified.put(sum, who)
+	}
+	return who, err
+}
+
+// verify checks a token whatever was found before.
+func (v *Verifier) verify(raw string) (Principal, error) {
 	// A map keeps the names of claims as they are written: encoding/json would
 	// take "ROLES" for a field called roles, and whoever may name a claim of
 	// their own would grant themselves what they like.
