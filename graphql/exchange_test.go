@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -204,5 +205,22 @@ func TestOptionsSaysWhatIsAllowed(t *testing.T) {
 	s.engine.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "OPTIONS", "/graphql", nil))
 	if w.Code != 204 || w.Header().Get("Allow") != "GET, HEAD, POST, OPTIONS" || w.Body.Len() != 0 {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+}
+
+// late is a body that does not come in time.
+type late struct{}
+
+func (late) Read([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
+
+func TestABodyThatDoesNotComeInTimeIsToldSo(t *testing.T) {
+	t.Parallel()
+	s := newService(t, graphql.Options{})
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "/graphql", late{})
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	s.engine.ServeHTTP(w, r)
+	if w.Code != http.StatusRequestTimeout || !strings.Contains(w.Body.String(), "too long") {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

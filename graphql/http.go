@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +38,7 @@ const (
 // A client that accepts application/graphql-response+json gets 400 for a
 // request that was refused before it ran; with application/json every request
 // that could be read is answered with 200. What could not be read at all is
-// 400, 405, 406, 413 or 415. A body of a type that a plain HTML form can send
+// 400, 405, 406, 408, 413 or 415. A body of a type that a plain HTML form can send
 // is refused unless a header shows that no form sent it, and GET changes
 // nothing, so that no other site can act in a visitor's name. Responses of 1 KiB
 // and more are compressed for clients that accept gzip.
@@ -106,6 +107,9 @@ func readPost(w http.ResponseWriter, r *http.Request, most int) (req Request, st
 	body, err := readBody(w, r, most)
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return req, http.StatusRequestEntityTooLarge, fault.New(fault.PayloadTooLarge, "a request may have at most %d bytes", most)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return req, http.StatusRequestTimeout, fault.New(fault.BadRequest, "the request's body took too long to come")
 	}
 	if err != nil {
 		return req, http.StatusBadRequest, fault.New(fault.BadRequest, "the request's body could not be read")

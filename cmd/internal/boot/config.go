@@ -29,7 +29,7 @@ type Config struct {
 	Listen         string `env:"LISTEN" flag:"listen" envDefault:":8080" help:"address for GraphQL and SOAP (api)"`
 	Admin          string `env:"ADMIN" flag:"admin" envDefault:":9090" help:"address for /livez /readyz /startupz; empty for none"`
 	PublicURL      string `env:"PUBLIC_URL" flag:"public-url" help:"how clients reach the service, for the WSDL; default http://localhost:<port>"`
-	Origins        string `env:"ORIGINS" flag:"origins" help:"origins of web pages that may open sockets, comma separated; default: the same origin"`
+	Origins        string `env:"ORIGINS" flag:"origins" help:"origins of web pages that may call and open sockets, comma separated, or *; default: the same origin"`
 	TrustTransport bool   `env:"TRUST_TRANSPORT" flag:"trust-transport" help:"a proxy in front ends TLS, so passwords of SOAP callers may come over plain HTTP"`
 	Service        string `env:"SERVICE" flag:"service" help:"name of the SOAP service; default: the schema directory's name and Service"`
 
@@ -142,7 +142,7 @@ func (c *Config) check() error {
 			return errors.New(rule.remedy)
 		}
 	}
-	return nil
+	return checkOrigins(c.AllowedOrigins())
 }
 
 // setting is one field of Config with its tags.
