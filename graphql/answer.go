@@ -102,10 +102,12 @@ func (r *run) submit(ctx context.Context, f *root, verb resource.Verb, args map[
 		Input: json.RawMessage(appendValue(nil, args["input"])),
 		Who:   r.who,
 	}
+	r.command(f, &cmd)
 	record, err := r.engine.data.Submit(ctx, cmd)
 	if err != nil {
 		return refused(err)
 	}
+	r.wrote = max(r.wrote, record.Seq)
 	if f.target.reads() {
 		if err := r.engine.data.WaitFor(ctx, record.Seq); err != nil {
 			return refused(fmt.Errorf("the change was made, but its relations cannot be read yet: %w", err))
@@ -123,6 +125,9 @@ func (r *run) call(ctx context.Context, f *root, args map[string]any) (a answer)
 			a = refused(fault.New(fault.Internal, "internal error"))
 		}
 	}()
+	if c := r.op.claim; c != nil && c.again {
+		return refused(errUnknown)
+	}
 	value, err := f.function.Resolve(ctx, Call{Who: r.who, Args: args})
 	if err != nil {
 		return refused(err)

@@ -44,6 +44,14 @@ type Options struct {
 	// resolve them one by one; and nothing around the results of subscriptions,
 	// because one is made for many callers.)
 	Extensions []graphql.HandlerExtension
+	// Persisted are the documents that requests may name instead of sending them.
+	Persisted Persisted
+	// Answers keeps the answers of mutations with an idempotency key, for all
+	// processes; nil refuses such keys.
+	Answers Store
+	// CacheMaxAge is how long shared caches may keep what everybody may see and
+	// was asked for by GET. Zero means that they ask each time whether it changed.
+	CacheMaxAge time.Duration
 	// Documents is how many valid documents are kept, as far as their texts have
 	// no more than 2 MiB together; zero means 1,000.
 	Documents int
@@ -96,6 +104,7 @@ type Engine struct {
 	rules     *rules.Rules
 	functions map[string]*Function
 	documents *documents
+	shared    *sharedTexts
 	frame     *executor.Executor
 	scratch   *sync.Pool
 	gzip      compressor
@@ -128,6 +137,12 @@ func New(m *schema.Model, data *resource.Client, feed *resource.Feed, o Options)
 	var err error
 	if e.documents, err = newDocuments(cmp.Or(o.Documents, 1000)); err != nil {
 		return nil, fmt.Errorf("Options.Documents: %w", err)
+	}
+	if e.shared, err = newSharedTexts(cmp.Or(o.Documents, 1000)); err != nil {
+		return nil, fmt.Errorf("Options.Documents: %w", err)
+	}
+	if err := o.Persisted.Registered.check(e); err != nil {
+		return nil, fmt.Errorf("registered operations that do not fit:\n%w", err)
 	}
 	if err := e.bind(); err != nil {
 		return nil, err

@@ -2,7 +2,7 @@ package graphql
 
 // Price estimates what a request costs, as Execute does before it runs it.
 func (e *Engine) Price(r Request) (int, *Response) {
-	op, failed := e.prepare(r)
+	op, failed := e.Prepare(r)
 	if failed != nil {
 		return 0, failed
 	}

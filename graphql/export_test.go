@@ -58,9 +58,11 @@ func (s slowReads) Get(ctx context.Context, _ auth.Principal, _ string, _ []stri
 // Prepare and Event open what live subscriptions are built on.
 type Operation = operation
 
-func (e *Engine) Prepare(r Request) (*Operation, *Response) { return e.prepare(r) }
-func (op *operation) Key() string                           { return op.key() }
-func (op *operation) Rules() schema.Roles                   { return op.rules() }
+func (e *Engine) Prepare(r Request) (*Operation, *Response) {
+	return e.prepare(context.Background(), r)
+}
+func (op *operation) Key() string         { return op.key() }
+func (op *operation) Rules() schema.Roles { return op.rules() }
 func (e *Engine) Event(ctx context.Context, who auth.Principal, op *Operation, ev resource.Event) ([]byte, bool) {
 	return e.event(ctx, who, op, ev)
 }

@@ -59,6 +59,10 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(status)
 		return
 	}
+	if err := req.ReadHeader(r.Header); err != nil {
+		a.refuse(http.StatusBadRequest, err)
+		return
+	}
 	ctx := askedFor(r)
 	who := auth.FromContext(ctx)
 	op, failed := e.admit(ctx, who, req)
@@ -73,6 +77,10 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	resp := e.execute(ctx, who, op)
+	if r.Method != http.MethodPost && a.freshen(op, who, &resp) {
+		a.notModified()
+		return
+	}
 	a.respond(&resp)
 }
 
@@ -86,6 +94,7 @@ func (a *answerer) read() (req Request, status int, err error) {
 	case http.MethodPost:
 		return readPost(a.w, a.r, a.engine.options.Limits.Body)
 	case http.MethodGet, http.MethodHead:
+		a.w.Header().Set("Cache-Control", "no-store") // unless it is answered
 		return readGet(a.r)
 	}
 	a.w.Header().Set("Allow", allowed)
@@ -201,6 +210,7 @@ func (r Request) check() error {
 func readGet(r *http.Request) (req Request, status int, err error) {
 	q := r.URL.Query()
 	req.Query = q.Get("query")
+	req.DocumentID, req.QueryID = q.Get("documentId"), q.Get("queryId")
 	req.OperationName = q.Get("operationName")
 	req.Variables = json.RawMessage(q.Get("variables"))
 	req.Extensions = json.RawMessage(q.Get("extensions"))
@@ -222,6 +232,7 @@ type answerer struct {
 	r        *http.Request
 	kind     string // media type of the answer
 	exchange *Exchange
+	vary     string // further request headers that the answer depends on, each after ", "
 }
 
 // refuse answers a request that was not prepared.
@@ -233,6 +244,7 @@ func (a *answerer) refuse(status int, err error) {
 
 func (a *answerer) respond(resp *Response) {
 	a.exchange.Code = resp.Code
+	a.tell(resp)
 	if resp.RetryAfter > 0 {
 		a.w.Header().Set("Retry-After", strconv.Itoa(quota.Seconds(resp.RetryAfter)))
 	}
@@ -267,7 +279,7 @@ func statusOf(kind string, resp *Response) int {
 func (a *answerer) write(status int, body []byte) {
 	h := a.w.Header()
 	h.Set("Content-Type", a.kind+"; charset=utf-8")
-	h.Add("Vary", "Accept, Accept-Encoding")
+	h.Add("Vary", "Accept, Accept-Encoding"+a.vary)
 	h.Set("X-Content-Type-Options", "nosniff")
 	a.exchange.Status = status
 	if len(body) < minGzip || !acceptsGzip(a.r.Header.Values("Accept-Encoding")) {

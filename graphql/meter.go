@@ -36,7 +36,7 @@ func (e *Engine) admit(ctx context.Context, who auth.Principal, r Request) (*ope
 	if err := e.options.Quota.Request(ctx, who); err != nil {
 		return nil, e.limited(err)
 	}
-	op, failed := e.prepare(r)
+	op, failed := e.prepare(ctx, r)
 	if failed != nil {
 		return nil, failed
 	}

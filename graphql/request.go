@@ -14,12 +14,29 @@ import (
 	"tidings/schema"
 )
 
-// Request asks for one operation.
+// Request asks for one operation. docs/operations.md describes its members.
 type Request struct {
-	Query         string          `json:"query"`
+	Query string `json:"query"`
+	// DocumentID and QueryID name a persisted document, instead of Query or
+	// beside it.
+	DocumentID    string          `json:"documentId"`
+	QueryID       string          `json:"queryId"`
 	OperationName string          `json:"operationName"`
 	Variables     json.RawMessage `json:"variables"`  // an object, null or nothing
-	Extensions    json.RawMessage `json:"extensions"` // an object, null or nothing; not read here
+	Extensions    json.RawMessage `json:"extensions"` // an object, null or nothing
+
+	// What follows is said by headers (ReadHeader) or by the extensions.
+
+	// Position is what the view must show before the operation runs; empty: as it is.
+	Position string `json:"-"`
+	// WantPosition makes the answer tell a position in its extensions.
+	WantPosition bool `json:"-"`
+	// IdempotencyKey makes a mutation that is sent again harmless; empty: it is not.
+	IdempotencyKey string `json:"-"`
+
+	// Trusted marks a document that is the service's own: it runs although it
+	// is not registered.
+	Trusted bool `json:"-"`
 }
 
 // operation is a request that was understood: what to run, with which values.
@@ -31,8 +48,12 @@ type operation struct {
 	vars     map[string]any // coerced
 	// root is a subscription's root field.
 	root subscribed
-	cost Cost // estimated
-	told bool // the response tells the cost
+	// asked is the request.
+	asked Request
+	from  uint64 // the view showed this when it began; only when the position is wanted
+	claim *claim // of the idempotency key; nil without one
+	cost  Cost   // estimated
+	told  bool   // the response tells the cost
 }
 
 // subscribed is where a subscription's values come from: a resource's changes
@@ -44,7 +65,11 @@ type subscribed struct {
 }
 
 // prepare parses, validates, coerces and plans. Either result is nil.
-func (e *Engine) prepare(r Request) (*operation, *Response) {
+func (e *Engine) prepare(ctx context.Context, r Request) (*operation, *Response) {
+	keep, unknown := e.identify(ctx, &r)
+	if unknown != nil {
+		return nil, e.refusal(unknown)
+	}
 	if r.Query == "" {
 		return nil, e.failure(gqlerror.List{refuse(nil, fault.BadRequest, "Must provide a query.")})
 	}
@@ -52,11 +77,14 @@ func (e *Engine) prepare(r Request) (*operation, *Response) {
 	if errs != nil {
 		return nil, e.failure(errs)
 	}
+	if keep != "" {
+		e.register(ctx, keep, doc.text)
+	}
 	def, err := doc.operation(r.OperationName)
 	if err != nil {
 		return nil, e.failure(gqlerror.List{err})
 	}
-	op := &operation{kind: def.Operation, document: doc, def: def}
+	op := &operation{kind: def.Operation, document: doc, def: def, asked: r}
 	if op.vars, errs = e.inputs.variables(def.VariableDefinitions, r.Variables); errs != nil {
 		return nil, e.failure(errs)
 	}
@@ -111,7 +139,10 @@ func (op *operation) rules() schema.Roles { return op.plan.roles }
 
 // Kind returns what kind of operation the request asks for: "query",
 // "mutation" or "subscription". The error says why it cannot be told.
-func (e *Engine) Kind(r Request) (string, error) {
+func (e *Engine) Kind(ctx context.Context, r Request) (string, error) {
+	if _, err := e.identify(ctx, &r); err != nil {
+		return "", err
+	}
 	doc, errs := e.document(r.Query)
 	if errs != nil {
 		return "", fault.New(codeOf(errs[0]), "%s", errs[0].Message)
@@ -138,6 +169,12 @@ func (e *Engine) execute(ctx context.Context, who auth.Principal, op *operation)
 	if op.kind == ast.Subscription {
 		return *e.failure(gqlerror.List{refuse(op.def.Position, fault.BadRequest,
 			"A subscription needs a connection that stays open: use WebSocket, or ask for text/event-stream.")})
+	}
+	if op.kind == ast.Mutation && op.asked.IdempotencyKey != "" && op.claim == nil {
+		return e.once(ctx, who, op)
+	}
+	if failed := e.begin(ctx, op); failed != nil {
+		return *failed
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout)
 	defer cancel()

@@ -22,6 +22,10 @@ type Response struct {
 	Failed bool
 	// Code is the first error's; empty when there is none.
 	Code fault.Code
+	// Position is where a mutation's last change happened; empty without one.
+	Position string
+	// Replayed: this is the answer that the idempotency key got before.
+	Replayed bool
 	// RetryAfter is how long a caller who was refused with RATE_LIMITED has to
 	// wait; zero otherwise.
 	RetryAfter time.Duration
@@ -67,11 +71,25 @@ func (r *run) response(ctx context.Context, from *graphql.Response) Response {
 		}
 		from.Extensions["cost"] = r.costs()
 	}
+	if r.op.asked.WantPosition {
+		from.Extensions = maps.Clone(from.Extensions)
+		if from.Extensions == nil {
+			from.Extensions = map[string]any{}
+		}
+		from.Extensions["position"] = r.position()
+	}
 	if len(from.Extensions) > 0 {
 		body = appendValue(append(body, `,"extensions":`...), from.Extensions)
 	}
 	r.op.plan.hint.Store(int64(len(body)))
-	return Response{Body: append(body, '}'), Code: code}
+	resp := Response{Body: append(body, '}'), Code: code}
+	if r.wrote > 0 {
+		resp.Position = r.position()
+	}
+	if c := r.op.claim; c != nil {
+		c.note(from.Errors)
+	}
+	return resp
 }
 
 // appendErrors appends a list of errors as the specification writes them. An

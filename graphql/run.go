@@ -26,6 +26,8 @@ type run struct {
 	// exchange names the request; nil until there is something to look up.
 	exchange *Exchange
 
+	wrote uint64 // where in the log the last change happened; 0 for none
+
 	buf  []byte // `{"data":` and what follows
 	errs gqlerror.List
 	over int // errors beyond maxErrors

@@ -83,14 +83,14 @@ func TestKindSaysWhatIsAskedFor(t *testing.T) {
 	e := prepared(t, graphql.Options{})
 	const query = `query Q { __typename } mutation M { deleteUser(input: {id: 1}) { id } } subscription S { count }`
 	for name, want := range map[string]string{"Q": "query", "M": "mutation", "S": "subscription"} {
-		if kind, err := e.Kind(graphql.Request{Query: query, OperationName: name}); kind != want || err != nil {
+		if kind, err := e.Kind(t.Context(), graphql.Request{Query: query, OperationName: name}); kind != want || err != nil {
 			t.Errorf("%s: %q, %v", name, kind, err)
 		}
 	}
-	if _, err := e.Kind(graphql.Request{Query: query}); err == nil {
+	if _, err := e.Kind(t.Context(), graphql.Request{Query: query}); err == nil {
 		t.Error("no name, no error")
 	}
-	if _, err := e.Kind(graphql.Request{Query: `{`}); err == nil {
+	if _, err := e.Kind(t.Context(), graphql.Request{Query: `{`}); err == nil {
 		t.Error("no document, no error")
 	}
 }

@@ -27,7 +27,7 @@ import (
 type Engine interface {
 	// Kind returns "query", "mutation" or "subscription", and an error when the
 	// request cannot be read or planned.
-	Kind(r graphql.Request) (string, error)
+	Kind(ctx context.Context, r graphql.Request) (string, error)
 	Execute(ctx context.Context, who auth.Principal, r graphql.Request) graphql.Response
 	Subscribe(ctx context.Context, who auth.Principal, r graphql.Request, after string, s graphql.Sink) (stop func(), failed *graphql.Response)
 }

@@ -61,6 +61,8 @@ type initPayload struct {
 // variables and extensions as JSON text, a query string carry it.
 type operationPayload struct {
 	Query         *string         `json:"query"`
+	DocumentID    string          `json:"documentId"`
+	QueryID       string          `json:"queryId"`
 	OperationName string          `json:"operationName"`
 	Variables     json.RawMessage `json:"variables"`
 	Extensions    json.RawMessage `json:"extensions"`
@@ -131,21 +133,32 @@ func decodeOperation(data []byte) (operationPayload, error) {
 		return p, errors.New("the operation is not a JSON object")
 	}
 	if json.Unmarshal(data, &p) != nil {
-		return p, errors.New("in the operation, query and operationName are strings")
+		return p, errors.New("in the operation, query, documentId, queryId and operationName are strings")
 	}
 	return p, p.check()
 }
 
 func (p *operationPayload) check() error {
-	if p.Query == nil {
-		return errors.New("the operation has no query")
-	}
 	var err error
 	if p.Variables, err = objectOrNull("variables", p.Variables); err != nil {
 		return err
 	}
-	p.Extensions, err = objectOrNull("extensions", p.Extensions)
-	return err
+	if p.Extensions, err = objectOrNull("extensions", p.Extensions); err != nil {
+		return err
+	}
+	if p.Query == nil && p.DocumentID == "" && p.QueryID == "" && !persisted(p.Extensions) {
+		return errors.New("the operation has no query")
+	}
+	return nil
+}
+
+// persisted reports whether the extensions may name a document: which, the
+// engine finds out.
+func persisted(extensions json.RawMessage) bool {
+	var x struct {
+		PersistedQuery json.RawMessage `json:"persistedQuery"`
+	}
+	return extensions != nil && json.Unmarshal(extensions, &x) == nil && isObject(x.PersistedQuery)
 }
 
 // request returns what the engine is asked, and the cursor in the extensions.
@@ -156,7 +169,14 @@ func (p operationPayload) request() (r graphql.Request, cursor string) {
 	if p.Extensions != nil {
 		_ = json.Unmarshal(p.Extensions, &x) // other extensions are none of ours
 	}
-	return graphql.Request{Query: *p.Query, OperationName: p.OperationName, Variables: p.Variables, Extensions: p.Extensions}, x.Cursor
+	r = graphql.Request{
+		DocumentID: p.DocumentID, QueryID: p.QueryID, OperationName: p.OperationName,
+		Variables: p.Variables, Extensions: p.Extensions,
+	}
+	if p.Query != nil {
+		r.Query = *p.Query
+	}
+	return r, x.Cursor
 }
 
 func isObject(data []byte) bool {

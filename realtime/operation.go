@@ -43,7 +43,7 @@ func (s *socket) subscribe(m message) {
 		after = resume
 	}
 	defer s.hub.survive(op.fail)
-	if kind, err := s.hub.engine.Kind(r); err == nil && kind == "subscription" {
+	if kind, err := s.hub.engine.Kind(ctx, r); err == nil && kind == "subscription" {
 		stop, failed := s.hub.engine.Subscribe(ctx, who, r, after, op)
 		if failed != nil {
 			op.fail(errorsOf(*failed))

@@ -51,7 +51,7 @@ func decodeGet(q url.Values) (operationPayload, error) {
 		return operationPayload{}, &httpError{http.StatusBadRequest, fault.BadRequest,
 			"a token in the URL would end up in logs; send it as Authorization header, with a client that uses fetch instead of EventSource"}
 	}
-	p := operationPayload{OperationName: q.Get("operationName")}
+	p := operationPayload{OperationName: q.Get("operationName"), DocumentID: q.Get("documentId"), QueryID: q.Get("queryId")}
 	if q.Has("query") {
 		p.Query = new(q.Get("query"))
 	}

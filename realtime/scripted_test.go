@@ -34,7 +34,7 @@ func newScripted() *scripted {
 	return &scripted{sinks: map[graphql.Sink]bool{}, blocked: make(chan struct{}, 1000), stopped: make(chan struct{}, 1000), release: make(chan struct{})}
 }
 
-func (e *scripted) Kind(r graphql.Request) (string, error) {
+func (e *scripted) Kind(_ context.Context, r graphql.Request) (string, error) {
 	kind, _, _ := strings.Cut(r.Query, " ")
 	switch kind {
 	case "query", "mutation", "subscription":

@@ -53,7 +53,11 @@ func (st *stream) start(ctx context.Context, r *http.Request, who auth.Principal
 	st.hub.stats.operations.Add(1)
 	ended := func() { st.hub.stats.operations.Add(-1) }
 	req, cursor := p.request()
-	kind, err := st.hub.engine.Kind(req)
+	if err := req.ReadHeader(r.Header); err != nil {
+		st.End(errorList(fault.Of(err)))
+		return ended
+	}
+	kind, err := st.hub.engine.Kind(ctx, req)
 	switch {
 	case err == nil && kind == "subscription":
 		stop, failed := st.hub.engine.Subscribe(ctx, who, req, lastEventID(r, cursor), st)

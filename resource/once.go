@@ -84,3 +84,6 @@ func (c *carry) first(m, before bus.Message) Record {
 	}
 	return Record{Raw: m.Data, Seq: m.Seq}
 }
+
+// NewCommandID returns what the ids of commands that happen once begin with.
+func NewCommandID() string { return newID() }

@@ -1,0 +1,141 @@
+package graphql
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"tidings/fault"
+)
+
+// The headers by which a request asks for more than its operation, and by
+// which its answer tells more. docs/operations.md says what they mean.
+const (
+	// HeaderPosition of a request waits for a position, of an answer tells one.
+	HeaderPosition = "Tidings-Position"
+	// HeaderWant lists what the answer's extensions shall tell: "position".
+	HeaderWant = "Tidings-Want"
+	// HeaderIdempotencyKey makes a mutation that is sent again harmless.
+	HeaderIdempotencyKey = "Idempotency-Key"
+	// HeaderReplayed of an answer says that it is the one that was given before.
+	HeaderReplayed = "Idempotency-Replayed"
+)
+
+// ReadHeader takes from a request's header what may also stand in the
+// request's extensions. The fault is BadRequest.
+func (r *Request) ReadHeader(h http.Header) error {
+	r.Position = h.Get(HeaderPosition)
+	for _, list := range h.Values(HeaderWant) {
+		for word := range strings.SplitSeq(list, ",") {
+			r.WantPosition = r.WantPosition || strings.TrimSpace(word) == "position"
+		}
+	}
+	keys := h.Values(HeaderIdempotencyKey)
+	if len(keys) == 0 {
+		return nil
+	}
+	if len(keys) > 1 {
+		return fault.New(fault.BadRequest, "send one %s", HeaderIdempotencyKey)
+	}
+	var err error
+	r.IdempotencyKey, err = parseKey(keys[0])
+	return err
+}
+
+// extensions are those members of a request's extensions that are known here.
+type extensions struct {
+	PersistedQuery *struct {
+		Version    int    `json:"version"`
+		SHA256Hash string `json:"sha256Hash"`
+	} `json:"persistedQuery"`
+	Position       json.RawMessage `json:"position"`
+	IdempotencyKey *string         `json:"idempotencyKey"`
+}
+
+// readExtensions reads what the extensions ask for into r, where the headers
+// have not asked already, and returns the hash of Apollo's persisted query.
+func (r *Request) readExtensions() (hash string, err error) {
+	raw := bytes.TrimSpace(r.Extensions)
+	if len(raw) == 0 || string(raw) == "null" {
+		return "", nil
+	}
+	var x extensions
+	if err := json.Unmarshal(raw, &x); err != nil {
+		return "", fault.New(fault.BadRequest, "the extensions cannot be read: persistedQuery is {version: 1, sha256Hash: String}, idempotencyKey a string")
+	}
+	switch position := string(x.Position); {
+	case position == "" || position == "null" || position == "false":
+	case position == "true":
+		r.WantPosition = true
+	case position[0] != '"':
+		return "", fault.New(fault.BadRequest, "extensions.position must be a position to wait for, or true to be told one")
+	default:
+		r.WantPosition = true
+		if r.Position == "" {
+			_ = json.Unmarshal(x.Position, &r.Position) // it is a string
+		}
+	}
+	if x.IdempotencyKey != nil && r.IdempotencyKey == "" {
+		if r.IdempotencyKey = *x.IdempotencyKey; !validKey(r.IdempotencyKey) {
+			return "", errKey
+		}
+	}
+	if x.PersistedQuery == nil {
+		return "", nil
+	}
+	if x.PersistedQuery.Version != 1 || x.PersistedQuery.SHA256Hash == "" {
+		return "", fault.New(fault.BadRequest, "Unsupported persisted query: send version 1 and a sha256Hash")
+	}
+	return x.PersistedQuery.SHA256Hash, nil
+}
+
+// maxKey bounds an idempotency key, in bytes.
+const maxKey = 255
+
+var errKey = fault.New(fault.BadRequest, "an idempotency key has 1 to %d printable ASCII characters; a UUID is a good one", maxKey)
+
+// parseKey reads the header's value: a string of Structured Fields (RFC 8941,
+// 3.3.3), or the bare key, as most clients send it.
+func parseKey(value string) (string, error) {
+	value = strings.Trim(value, " \t")
+	key := value
+	if inner, quoted := strings.CutPrefix(value, `"`); quoted {
+		var ok bool
+		if key, ok = unescape(inner); !ok {
+			return "", errKey
+		}
+	}
+	if !validKey(key) {
+		return "", errKey
+	}
+	return key, nil
+}
+
+// unescape reads a string of Structured Fields after its opening quote.
+func unescape(text string) (string, bool) {
+	var out []byte
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			return string(out), i == len(text)-1
+		case c == '\\' && i+1 < len(text) && (text[i+1] == '"' || text[i+1] == '\\'):
+			i++
+			out = append(out, text[i])
+		case c == '\\':
+			return "", false
+		default:
+			out = append(out, c)
+		}
+	}
+	return "", false
+}
+
+func validKey(key string) bool {
+	for _, c := range []byte(key) {
+		if c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return key != "" && len(key) <= maxKey
+}
