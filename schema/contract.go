@@ -8,6 +8,9 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 )
 
+// Contract is a schema as callers see it.
+type Contract = ast.Schema
+
 // maxContractBytes bounds the text of a contract: it is several times as long
 // as the files that it is made of.
 const maxContractBytes = 64 << 20
@@ -15,7 +18,7 @@ const maxContractBytes = 64 << 20
 // LoadContract reads a contract as `api schema print` writes it, or any other
 // complete SDL; name stands in messages. Text that is no valid schema fails
 // with Faults.
-func LoadContract(name, text string) (*ast.Schema, error) {
+func LoadContract(name, text string) (*Contract, error) {
 	var r reporter
 	switch {
 	case len(text) > maxContractBytes:

@@ -52,7 +52,7 @@ type Change struct {
 // the standard scalars and the directives of this language are no part of what
 // is compared: who gains or loses them cannot tell. What @auth and @constraint
 // say is compared for what it means to callers: docs/schema.md has the rules.
-func Diff(old, new *ast.Schema) []Change {
+func Diff(old, new *Contract) []Change {
 	d := &differ{old: old, new: new, vocabulary: vocabulary()}
 	d.types()
 	d.directives()

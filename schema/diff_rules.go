@@ -72,28 +72,36 @@ func allowed(directives ast.DirectiveList, implied []string, fallback Roles) (ro
 
 // rules reports who lost and who gained the right to an action.
 func (d *differ) rules(at string, old, new [4]Roles) {
-	for _, side := range []struct {
-		class      Class
-		kind, verb string
-		less, more [4]Roles
-	}{
-		{Breaking, "AUTH_NARROWED", "may no longer", new, old},
-		{Safe, "AUTH_WIDENED", "may now", old, new},
-	} {
-		var parts []string
-		for action := range old {
-			if lost := side.more[action] &^ side.less[action]; lost != 0 {
-				parts = append(parts, fmt.Sprintf("%s %s %s", roleWords(lost), side.verb, Action(action)))
+	if words := difference(at, old, new, "may no longer"); words != "" {
+		d.add(Breaking, "AUTH_NARROWED", at, "%s: %s.", at, words)
+	}
+	if words := difference(at, new, old, "may now"); words != "" {
+		d.add(Safe, "AUTH_WIDENED", at, "%s: %s.", at, words)
+	}
+}
+
+// difference says which roles may do with one set of rules what they may not
+// with the other.
+func difference(at string, with, without [4]Roles, may string) string {
+	var sets []Roles
+	actions := map[Roles][]string{}
+	for action := range with {
+		if set := with[action] &^ without[action]; set != 0 {
+			if actions[set] == nil {
+				sets = append(sets, set)
 			}
-		}
-		switch parts = slices.Compact(parts); {
-		case len(parts) == 0:
-		case isRoot(strings.Split(at, ".")[0]):
-			d.add(side.class, side.kind, at, "%s: %s %s call it.", at, roleWords(side.more[Read]&^side.less[Read]), side.verb)
-		default:
-			d.add(side.class, side.kind, at, "%s: %s.", at, strings.Join(parts, ", "))
+			actions[set] = append(actions[set], Action(action).String())
 		}
 	}
+	var parts []string
+	for _, set := range sets {
+		what := strings.Join(actions[set], " and ")
+		if typ, _, _ := strings.Cut(at, "."); isRoot(typ) {
+			what = "call it"
+		}
+		parts = append(parts, fmt.Sprintf("%s %s %s", roleWords(set), may, what))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // roleWords lists a set.

@@ -12,26 +12,6 @@ import (
 	"tidings/cmd/internal/boot"
 )
 
-// schemaCommand is `api schema print`.
-func schemaCommand(args, environ []string, stdout io.Writer) error {
-	if len(args) == 0 || args[0] != "print" {
-		return errors.New("usage: api schema print [--schema DIR]")
-	}
-	c, err := boot.ReadConfig("api", args[1:], environ, printer(stdout))
-	if errors.Is(err, boot.ErrHelp) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	m, err := c.LoadSchema()
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(stdout, m.SDL)
-	return err
-}
-
 // tokenCommand is `api token`: a token of the development key.
 func tokenCommand(args, environ []string, stdout io.Writer) error {
 	set := flag.NewFlagSet("api token", flag.ContinueOnError)

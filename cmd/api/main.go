@@ -21,14 +21,14 @@ func main() {
 	defer cancel()
 	if err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "api:", err)
-		os.Exit(1)
+		os.Exit(statusOf(err))
 	}
 }
 
 // run is the whole program: a subcommand, or the service until ctx ends.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
 	if len(args) > 0 && args[0] == "schema" {
-		return schemaCommand(args[1:], environ, stdout)
+		return schemaCommand(ctx, args[1:], environ, stdout, stderr)
 	}
 	if len(args) > 0 && args[0] == "token" {
 		return tokenCommand(args[1:], environ, stdout)
@@ -55,6 +55,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	rooms, err := boot.Open(ctx, c, log)
 	if err != nil {
 		return err
+	}
+	if err := rooms.Admit(ctx, c.NATSURL == ""); err != nil {
+		return errors.Join(err, rooms.Close())
 	}
 	parts, err := parts(c, rooms, log, public, stdout)
 	if err != nil {

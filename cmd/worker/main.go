@@ -43,6 +43,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
+	if err := rooms.Admit(ctx, true); err != nil {
+		return errors.Join(err, rooms.Close())
+	}
 	writing, err := rooms.Writing()
 	if err != nil {
 		return errors.Join(err, rooms.Close())

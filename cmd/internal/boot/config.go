@@ -25,6 +25,7 @@ type Config struct {
 	Schema string `env:"SCHEMA" flag:"schema" envDefault:"." help:"directory of the *.graphql files"`
 	Dev    bool   `env:"DEV" flag:"dev" help:"development mode: a signing key and accounts of its own, introspection for all"`
 	Data   string `env:"DATA" flag:"data" envDefault:"data" help:"directory of the embedded log and of this process's view"`
+	Flawed bool   `env:"ALLOW_FLAWED" flag:"allow-flawed" help:"start although stored records do not fit the schema: docs/schema.md, Changing a schema"`
 
 	Listen         string `env:"LISTEN" flag:"listen" envDefault:":8080" help:"address for GraphQL and SOAP (api)"`
 	Admin          string `env:"ADMIN" flag:"admin" envDefault:":9090" help:"address for /livez /readyz /startupz; empty for none"`
@@ -254,6 +255,9 @@ var usageOf = map[string]string{
 Usage:
   api [settings]                   serve GraphQL, subscriptions and SOAP
   api schema print [--schema DIR]  print the expanded contract as SDL
+  api schema check OLD NEW         say what changes for clients between two schemas;
+                                   status 1 when something breaks: api schema check --help
+  api schema check --against-log   say which stored records do not fit the schema
   api token --sub NAME [--roles USER,ADMIN] [--ttl 24h] [--data DIR]
                                    print a token of the development key`,
 	"worker": `

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"tidings/cmd/internal/boot"
+	"tidings/internal/proc"
+	"tidings/resource"
+	"tidings/schema"
+)
+
+// exitError ends the program with a status of its own.
+type exitError struct {
+	status int
+	error
+}
+
+// The statuses of `api schema check`.
+const (
+	statusFound = 1 // there are breaking changes, or records that do not fit
+	statusUsage = 2 // nothing could be compared
+)
+
+func statusOf(err error) int {
+	if e, ok := errors.AsType[exitError](err); ok {
+		return e.status
+	}
+	return 1
+}
+
+// schemaCommand is `api schema print` and `api schema check`.
+func schemaCommand(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
+	switch {
+	case len(args) > 0 && args[0] == "print":
+		return printCommand(args[1:], environ, stdout)
+	case len(args) > 0 && args[0] == "check":
+		err := checkCommand(ctx, args[1:], environ, stdout, stderr)
+		if _, ok := errors.AsType[exitError](err); err == nil || ok {
+			return err
+		}
+		return exitError{statusUsage, err}
+	}
+	return errors.New("usage: api schema print [--schema DIR], or api schema check --help")
+}
+
+// printCommand writes the contract.
+func printCommand(args, environ []string, stdout io.Writer) error {
+	c, err := boot.ReadConfig("api", args, environ, printer(stdout))
+	if errors.Is(err, boot.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m, err := c.LoadSchema()
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(stdout, m.SDL)
+	return err
+}
+
+const checkUsage = `Usage:
+  api schema check OLD NEW [--format text|json]
+      Say what changes for clients from one schema to another, the worst first: BREAKING, DANGEROUS,
+      SAFE. OLD and NEW are each a directory with annotated *.graphql files, or a contract as
+      ` + "`api schema print`" + ` writes it.
+      Status: 0 nothing breaks, 1 something does, 2 nothing could be compared.
+
+  api schema check --against-log [--schema DIR] [--format text|json] [settings]
+      Say which stored records do not fit the schema. The settings are those of the service, as flags and
+      variables: TIDINGS_NATS_URL for a bus of its own, beside which the service may run; otherwise --data
+      for the directory of a service that is stopped. Nothing is written.
+      Status: 0 all records fit, 1 some do not, 2 nothing could be looked at.
+`
+
+// checkCommand is `api schema check`. It takes its own words out of the
+// arguments; the others are settings of the service.
+func checkCommand(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
+	c := check{format: "text", stdout: stdout, stderr: stderr}
+	rest, help := c.take(args)
+	switch {
+	case help:
+		_, err := io.WriteString(stdout, checkUsage)
+		return err
+	case c.format != "text" && c.format != "json":
+		return fmt.Errorf("--format is text or json, not %q", c.format)
+	case c.log:
+		return c.records(ctx, rest, environ)
+	case len(rest) != 2 || slices.ContainsFunc(rest, func(s string) bool { return strings.HasPrefix(s, "-") }):
+		return errors.New("two schemas are compared: api schema check OLD NEW; see api schema check --help")
+	}
+	return c.contracts(rest[0], rest[1])
+}
+
+// take reads the words of `api schema check` and returns the other arguments.
+func (c *check) take(args []string) (rest []string, help bool) {
+	for len(args) > 0 {
+		arg := args[0]
+		args = args[1:]
+		name, value, given := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		switch isFlag := strings.HasPrefix(arg, "-"); {
+		case isFlag && (name == "help" || name == "h"):
+			help = true
+		case isFlag && name == "against-log":
+			c.log = true
+		case isFlag && name == "format" && !given && len(args) > 0:
+			c.format, args = args[0], args[1:]
+		case isFlag && name == "format":
+			c.format = value
+		default:
+			rest = append(rest, arg)
+		}
+	}
+	return rest, help
+}
+
+// check is one run of `api schema check`.
+type check struct {
+	format         string // text or json
+	log            bool
+	stdout, stderr io.Writer
+}
+
+// contracts compares two schemas.
+func (c check) contracts(oldPath, newPath string) error {
+	old, err := readContract(oldPath)
+	if err != nil {
+		return err
+	}
+	after, err := readContract(newPath)
+	if err != nil {
+		return err
+	}
+	changes := schema.Diff(old, after)
+	count := map[schema.Class]int{}
+	for _, change := range changes {
+		count[change.Class]++
+	}
+	if c.format == "json" {
+		err = c.json(map[string]any{
+			"breaking": count[schema.Breaking], "dangerous": count[schema.Dangerous], "safe": count[schema.Safe],
+			"changes": append([]schema.Change{}, changes...),
+		})
+	} else {
+		err = c.text(changes, count)
+	}
+	if n := count[schema.Breaking]; n > 0 && err == nil {
+		return exitError{statusFound, fmt.Errorf("breaking changes: %d", n)}
+	}
+	return err
+}
+
+// text prints the changes under the names of their classes.
+func (c check) text(changes []schema.Change, count map[schema.Class]int) error {
+	var b strings.Builder
+	var class schema.Class
+	for _, change := range changes {
+		if change.Class != class {
+			class = change.Class
+			fmt.Fprintf(&b, "%s (%d)\n", class, count[class])
+		}
+		fmt.Fprintf(&b, "  %s\n      %s %s\n", change.Message, change.Kind, change.Coordinate)
+	}
+	if len(changes) == 0 {
+		b.WriteString("nothing changes for clients\n")
+	}
+	_, err := io.WriteString(c.stdout, b.String())
+	return err
+}
+
+func (c check) json(v any) error {
+	enc := json.NewEncoder(c.stdout)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// readContract reads a directory of annotated files or a printed contract.
+func readContract(path string) (*schema.Contract, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		m, err := boot.Config{Schema: path}.LoadSchema()
+		if err != nil {
+			return nil, err
+		}
+		return m.Contract, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	contract, err := schema.LoadContract(path, string(text))
+	if err != nil {
+		return nil, fmt.Errorf("contract %s is refused:\n%w", path, err)
+	}
+	return contract, nil
+}
+
+// records looks through what is stored.
+func (c check) records(ctx context.Context, args, environ []string) error {
+	config, err := boot.ReadConfig("api", args, environ, printer(c.stdout))
+	if errors.Is(err, boot.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m, err := config.LoadSchema()
+	if err != nil {
+		return err
+	}
+	log, err := proc.Logger(c.stderr, config.LogLevel, true)
+	if err != nil {
+		return err
+	}
+	b, err := config.OpenLog(ctx, log)
+	if err != nil {
+		return err
+	}
+	found, err := resource.Inspect(ctx, b, m)
+	if err := errors.Join(err, b.Close(ctx)); err != nil {
+		return err
+	}
+	if c.format == "json" {
+		err = c.json(found)
+	} else {
+		err = c.findings(found)
+	}
+	if found.Flawed > 0 && err == nil {
+		return exitError{statusFound, fmt.Errorf("%d of %d stored records do not fit the schema", found.Flawed, found.Records)}
+	}
+	return err
+}
+
+func (c check) findings(found resource.Inspection) error {
+	var b strings.Builder
+	for _, f := range found.Findings {
+		fmt.Fprintln(&b, f)
+	}
+	if found.Flawed == 0 {
+		fmt.Fprintf(&b, "all stored records fit the schema: %d\n", found.Records)
+	}
+	_, err := io.WriteString(c.stdout, b.String())
+	return err
+}

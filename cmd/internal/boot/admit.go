@@ -1,0 +1,40 @@
+package boot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"tidings/bus"
+	"tidings/resource"
+)
+
+// Admit refuses to start with a schema that stored records do not fit. Every
+// process looks; those that write also reserve the values of fields that became
+// unique, and note that the records fit, so that the others need not look again.
+func (r *Rooms) Admit(ctx context.Context, writes bool) error {
+	err := resource.Admit(ctx, r.Bus, r.Model, resource.AdmitOptions{Write: writes, Flawed: r.config.Flawed, Logger: r.log})
+	if errors.Is(err, resource.ErrFlawed) {
+		return fmt.Errorf("%w\n`api schema check --against-log` lists them all; mend the records under the old schema or change the new one (docs/schema.md, Changing a schema), or start all the same with --allow-flawed", err)
+	}
+	return err
+}
+
+// OpenLog opens the log that the service has, to look at it: it creates nothing
+// and takes no other clients. The caller closes the bus.
+func (c Config) OpenLog(ctx context.Context, log *slog.Logger) (*bus.Bus, error) {
+	o := c.bus(log)
+	o.Listen, o.Existing = "", true
+	if o.Dir != "" {
+		if _, err := os.Stat(o.Dir); err != nil {
+			return nil, fmt.Errorf("there is no log: %w; name the service's data directory with --data, or its bus with TIDINGS_NATS_URL", err)
+		}
+	}
+	b, err := bus.Open(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("open the log: %w", err)
+	}
+	return b, nil
+}
