@@ -45,11 +45,12 @@ type Options struct {
 type Verifier struct {
 	keys   map[string][]jwt.VerificationKey // by algorithm
 	parser *jwt.Parser
+	leeway time.Duration
 }
 
 // NewVerifier reads the keys. An unusable key is an error that says which and why.
 func NewVerifier(o Options) (*Verifier, error) {
-	v := &Verifier{keys: map[string][]jwt.VerificationKey{}}
+	v := &Verifier{keys: map[string][]jwt.VerificationKey{}, leeway: o.Leeway}
 	if len(o.Secret) > 0 && len(o.Secret) < 32 {
 		return nil, fmt.Errorf("the token secret has %d bytes; use at least 32", len(o.Secret))
 	}
@@ -167,7 +168,11 @@ func (v *Verifier) Token(raw string) (Principal, error) {
 	if err != nil {
 		return Principal{}, fault.Wrap(err, fault.Unauthenticated, "%s", explain(err))
 	}
-	return principal(claims)
+	p, err := principal(claims)
+	if err == nil {
+		p.Expires = p.Expires.Add(v.leeway) // as long as the token is taken, so is its bearer
+	}
+	return p, err
 }
 
 // principal reads the claims of a token that is good.

@@ -229,6 +229,8 @@ func TestCommandsSayWhatIsWrong(t *testing.T) {
 	}{
 		{[]string{"schema"}, "api schema print"},
 		{[]string{"schema", "print", "--schema", empty}, "is refused"},
+		{[]string{"schema", "print", "--schema", filepath.Join(empty, "none")}, "there is no directory"},
+		{[]string{"token", "--sub", "a", "--ttl", "-1h"}, "--ttl"},
 		{[]string{"token"}, "--sub"},
 		{[]string{"token", "--sub", "a", "--roles", "KING", "--data", empty}, "USER, ADMIN or SERVICE"},
 		{[]string{"--dev", "--schema", social, "--data", empty, "--listen", "nonsense"}, "--listen"},
