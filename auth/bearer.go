@@ -53,6 +53,7 @@ type Verifier struct {
 	parser  *jwt.Parser
 	// verified spares the signature of a token that was found good a while ago.
 	verified *verified
+	leeway   time.Duration
 }
 
 // NewVerifier reads the keys, but for those of a URL, which Run fetches. An
@@ -63,6 +64,7 @@ func NewVerifier(o Options) (*Verifier, error) {
 		// Claims are checked by the issuer's validator, once the issuer is known.
 		parser:   jwt.NewParser(jwt.WithValidMethods(algorithms), jwt.WithoutClaimsValidation()),
 		verified: newVerified(o.Now),
+		leeway:   o.Leeway,
 	}
 	if first := o.first(); first.signs() {
 		if err := v.add(first, o); err != nil {
@@ -183,7 +185,11 @@ func (v *Verifier) verify(raw string) (Principal, error) {
 	if err != nil {
 		return Principal{}, fault.Wrap(err, fault.Unauthenticated, "%s", explain(err))
 	}
-	return from.principal(claims)
+	p, err := from.principal(claims)
+	if err == nil {
+		p.Expires = p.Expires.Add(v.leeway) // as long as the token is taken, so is its bearer
+	}
+	return p, err
 }
 
 // issuerOf returns whose keys a token is checked with; nil: nobody's. The claim

@@ -231,7 +231,7 @@ func (s *service) answer(j job, data []byte, h Header, err error) {
 	}
 	m := outgoing(j.reply, h, data)
 	if err == nil && int64(m.Size()) > s.bus.nc.MaxPayload() {
-		err = fault.New(fault.PayloadTooLarge, "the answer is larger than the %d bytes that the bus carries", s.bus.nc.MaxPayload())
+		err = fault.New(fault.PayloadTooLarge, "the answer is larger than the %d bytes that the bus carries; ask for less at a time", s.bus.nc.MaxPayload())
 	}
 	if err != nil {
 		j.ep.errors.Add(1)

@@ -158,6 +158,8 @@ func TestAtMostSoManyRequestsAreAtWorkAtOnce(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	var now, most atomic.Int64
+	full := make(chan struct{}) // closed when four are at work: nobody leaves before
+	reached := sync.OnceFunc(func() { close(full) })
 	defer serve(t, b, endpoint("work", func(context.Context, bus.Message) ([]byte, bus.Header, error) {
 		n := now.Add(1)
 		defer now.Add(-1)
@@ -166,7 +168,10 @@ func TestAtMostSoManyRequestsAreAtWorkAtOnce(t *testing.T) {
 				break
 			}
 		}
-		time.Sleep(time.Millisecond) // the work
+		if n == 4 {
+			reached()
+		}
+		<-full
 		return nil, nil, nil
 	}))()
 	var wg sync.WaitGroup
@@ -178,8 +183,8 @@ func TestAtMostSoManyRequestsAreAtWorkAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if m := most.Load(); m < 2 || m > 4 {
-		t.Fatalf("%d at once, want up to 4", m)
+	if m := most.Load(); m != 4 {
+		t.Fatalf("%d at once, want 4", m)
 	}
 }
 

@@ -116,16 +116,19 @@ func (r *run) keysOf(b *batch, f *field, member string, l *link) []string {
 	keys := make([]string, len(b.rows))
 	names, found := [2]string{member}, [2]rawjson.Extent{}
 	wanted := 1
-	owned := f.rule != nil && b.object.owner >= 0
-	if owned {
+	owner := 1 // where in found it stands
+	if f.rule != nil && b.object.owner >= 0 {
 		names[1], wanted = b.object.keys[b.object.owner], 2
+	}
+	if names[1] == member { // Find fills in a name once
+		owner, wanted = 0, 1
 	}
 	for i, raw := range b.rows {
 		l.spans[i] = nothing
 		if raw == nil || !rawjson.Find(raw, names[:wanted], found[:wanted]) {
 			continue
 		}
-		if f.rule != nil && !r.who.May(*f.rule, rawjson.Unquote(found[1].Of(raw))) {
+		if f.rule != nil && !r.who.May(*f.rule, rawjson.Unquote(found[owner].Of(raw))) {
 			l.refuse(i, len(b.rows), forbidden(f))
 			continue
 		}

@@ -36,6 +36,9 @@ type Options struct {
 	Quota *quota.Limiter
 	// Timeout is how long one execution may take; zero means 10 s.
 	Timeout time.Duration
+	// MaxAnswer bounds the answer to a query or mutation, in bytes; zero means
+	// 16 MiB. An answer that would be larger is PAYLOAD_TOO_LARGE.
+	MaxAnswer int
 	// Functions answer the root fields that the adopter wrote by hand, by their
 	// names: "Query.x", "Mutation.x", "Subscription.x".
 	Functions map[string]Function
@@ -131,6 +134,7 @@ func New(m *schema.Model, data *resource.Client, feed *resource.Feed, o Options)
 	}
 	e.options.Limits = o.Limits.withDefaults()
 	e.options.Timeout = cmp.Or(o.Timeout, 10*time.Second)
+	e.options.MaxAnswer = cmp.Or(o.MaxAnswer, defaultAnswer)
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}

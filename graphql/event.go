@@ -21,16 +21,19 @@ func (e *Engine) event(ctx context.Context, who auth.Principal, op *operation, e
 	}
 	if f.reads() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, e.options.Timeout)
+		ctx, cancel = context.WithTimeout(ctx, min(e.options.Timeout, eventTime))
 		defer cancel()
 	}
-	r := e.newRun(who, op)
+	r := e.newRun(ctx, maxEvent, who, op)
 	defer r.done()
 	cursor := resource.Position{Log: e.logID(), Seq: ev.Seq}.String()
 	b := &batch{object: f.target, rows: [][]byte{change(ev, cursor)}}
 	r.changed(ctx, b, ev)
 	return r.payload(func() bool { return r.rooted(f, single(b)) }, cursor), false
 }
+
+// eventTime is how long one event may take: others wait behind it.
+const eventTime = time.Second
 
 // reads reports whether an event's record leads to others.
 func (f *root) reads() bool {
@@ -75,7 +78,7 @@ func change(ev resource.Event, cursor string) []byte {
 // gave, or for the error that ended it.
 func (e *Engine) yielded(ctx context.Context, who auth.Principal, op *operation, value any, err error) []byte {
 	f := op.plan.roots[0]
-	r := e.newRun(who, op)
+	r := e.newRun(ctx, maxEvent, who, op)
 	defer r.done()
 	a := refused(err)
 	if err == nil {
@@ -98,6 +101,7 @@ func (r *run) payload(write func() bool, cursor string) []byte {
 	} else {
 		r.buf = append(r.buf[:len(dataPrefix)], "null"...)
 	}
+	r.settle()
 	if errs := r.presented(); len(errs) > 0 {
 		r.buf = appendErrors(append(r.buf, `,"errors":`...), errs)
 	}

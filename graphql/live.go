@@ -193,8 +193,10 @@ type live struct {
 }
 
 // maxReads is how many replays read the log at a time; the others wait. A
-// replay holds no slot while it waits for its sink.
-const maxReads = 64
+// replay holds no slot while it waits for its sink. What is on its way from the
+// log for one of them is up to 4 MiB, and a server gives up a connection with
+// 64 MiB on its way: the live path and the commands share it.
+const maxReads = 4
 
 var errStopping = fault.New(fault.Unavailable, "the server is stopping; connect again")
 

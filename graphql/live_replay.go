@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"tidings/fault"
 	"tidings/resource"
@@ -18,7 +19,7 @@ func (l *live) replay(e *Engine, m *member, at uint64) {
 		if !m.onLeave(cancel) {
 			return
 		}
-		err := e.catchUp(ctx, m, at)
+		err := e.persist(ctx, m, at)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
@@ -34,34 +35,70 @@ func (l *live) replay(e *Engine, m *member, at uint64) {
 	}
 }
 
+const (
+	// patience is how long a replay goes on while the log cannot be read:
+	// longer than a cluster takes to elect a leader.
+	patience = 30 * time.Second
+	// breath is the pause between two attempts.
+	breath = 250 * time.Millisecond
+)
+
+// persist catches up, and begins again where it was when the log cannot be
+// reached for a while: to the sink the subscription would be over for good.
+func (e *Engine) persist(ctx context.Context, m *member, at uint64) error {
+	since := time.Now()
+	for {
+		reached, err := e.catchUp(ctx, m, at)
+		if code := fault.Of(err); err == nil || ctx.Err() != nil || code.Code != fault.Unavailable && code.Code != fault.Timeout {
+			return err
+		}
+		if reached > at {
+			at, since = reached, time.Now()
+		}
+		if time.Since(since) > patience {
+			return err
+		}
+		t := time.NewTimer(breath)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
 // catchUp hands the sink the events after at until none are missing that the
 // shard has passed. Meanwhile the shard holds what it executes for the member:
 // so nothing falls between the two, and a member that reads too slowly for its
 // held results goes round again.
-func (e *Engine) catchUp(ctx context.Context, m *member, at uint64) error {
+//
+// It returns the position that the sink has reached.
+func (e *Engine) catchUp(ctx context.Context, m *member, at uint64) (uint64, error) {
 	for {
 		upto, here := m.behindAt()
 		if !here {
-			return nil
+			return at, nil
 		}
 		for first := true; at < upto || first; first = false {
 			events, reached, err := e.history(ctx, m.group.topic, at, upto)
 			if err != nil {
-				return err
+				return at, err
 			}
 			for _, ev := range events {
 				if here, err := e.give(ctx, m, ev); err != nil || !here {
-					return err
+					return at, err
 				}
+				at = ev.Seq
 			}
 			at = max(at, reached)
 		}
 		if pace(ctx, m.sink) != nil && ctx.Err() == nil {
 			m.drop()
-			return nil
+			return at, nil
 		}
 		if ctx.Err() != nil || m.upToDate(at) {
-			return ctx.Err()
+			return at, ctx.Err()
 		}
 	}
 }

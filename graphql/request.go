@@ -178,7 +178,7 @@ func (e *Engine) execute(ctx context.Context, who auth.Principal, op *operation)
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout)
 	defer cancel()
-	r := e.newRun(who, op)
+	r := e.newRun(ctx, e.options.MaxAnswer, who, op)
 	r.exchange = ExchangeOf(ctx)
 	defer r.done()
 	if len(e.options.Extensions) == 0 { // the frame would be empty

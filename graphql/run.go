@@ -32,6 +32,7 @@ type run struct {
 	errs gqlerror.List
 	over int // errors beyond maxErrors
 
+	budget budget
 	*scratch
 }
 
@@ -46,7 +47,7 @@ const maxErrors = 1000
 
 const dataPrefix = `{"data":`
 
-func (e *Engine) newRun(who auth.Principal, op *operation) *run {
+func (e *Engine) newRun(ctx context.Context, room int, who auth.Principal, op *operation) *run {
 	size := min(cmp.Or(int(op.plan.hint.Load()), 512), 64<<10) // one long answer says little of the next
 	return &run{
 		engine:  e,
@@ -54,6 +55,7 @@ func (e *Engine) newRun(who auth.Principal, op *operation) *run {
 		op:      op,
 		vars:    op.vars,
 		buf:     append(make([]byte, 0, size+size/8), dataPrefix...),
+		budget:  budget{ctx: ctx, room: room},
 		scratch: e.scratch.Get().(*scratch),
 	}
 }
@@ -129,6 +131,7 @@ func executionError(f *fault.Error, nodes []*ast.Field, path []step) *gqlerror.E
 
 // execute runs a query or a mutation.
 func (r *run) execute(ctx context.Context) {
+	defer r.settle()
 	r.buf = append(r.buf, '{')
 	for i, f := range r.op.plan.roots {
 		if i > 0 {
@@ -173,7 +176,7 @@ func (r *run) data() []byte { return r.buf[len(dataPrefix):] }
 // presented returns the errors, with one more for those that were too many.
 func (r *run) presented() gqlerror.List {
 	if r.over > 0 {
-		err := refuse(nil, fault.Internal, "%d more errors are not listed", r.over)
+		err := refuse(nil, codeOf(r.errs[len(r.errs)-1]), "%d more errors are not listed", r.over)
 		r.identify(err)
 		return append(r.errs, err)
 	}

@@ -15,6 +15,9 @@ import (
 
 // object writes row i of a batch.
 func (r *run) object(b *batch, i int) bool {
+	if r.exhausted() {
+		return false
+	}
 	o := b.object
 	base := len(r.found)
 	for range o.keys {

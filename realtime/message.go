@@ -82,12 +82,14 @@ func decodeMessage(data []byte) (message, error) {
 	if m.Type == nil {
 		return message{}, errors.New("the message has no type")
 	}
-	msg := message{typ: *m.Type, raw: m.Payload}
+	msg := message{typ: *m.Type}
+	var err error
 	switch msg.typ {
-	case "connection_init":
-		return msg, msg.decodeInit()
-	case "ping", "pong":
-		return msg, optionalObject(m.Payload)
+	case "connection_init", "ping", "pong": // with or without a payload
+		if msg.raw, err = objectOrNull("the payload", m.Payload); err == nil && msg.typ == "connection_init" {
+			err = msg.decodeInit()
+		}
+		return msg, err
 	case "subscribe", "complete":
 		if err := msg.decodeID(m.ID); err != nil {
 			return message{}, err
@@ -98,14 +100,13 @@ func decodeMessage(data []byte) (message, error) {
 	if msg.typ == "complete" {
 		return msg, nil
 	}
-	var err error
 	msg.op, err = decodeOperation(m.Payload)
 	return msg, err
 }
 
 func (m *message) decodeInit() error {
-	if err := optionalObject(m.raw); err != nil || m.raw == nil {
-		return err
+	if m.raw == nil {
+		return nil
 	}
 	if json.Unmarshal(m.raw, &m.init) != nil {
 		return errors.New("in the payload, authToken and Authorization are strings and resume maps operation ids to cursors")
@@ -149,6 +150,9 @@ func (p *operationPayload) check() error {
 	if p.Query == nil && p.DocumentID == "" && p.QueryID == "" && !persisted(p.Extensions) {
 		return errors.New("the operation has no query")
 	}
+	if _, err = p.cursor(); err != nil {
+		return errors.New("extensions.cursor is not a string")
+	}
 	return nil
 }
 
@@ -161,14 +165,21 @@ func persisted(extensions json.RawMessage) bool {
 	return extensions != nil && json.Unmarshal(extensions, &x) == nil && isObject(x.PersistedQuery)
 }
 
-// request returns what the engine is asked, and the cursor in the extensions.
-func (p operationPayload) request() (r graphql.Request, cursor string) {
+// cursor returns extensions.cursor; empty when it is absent or null.
+func (p *operationPayload) cursor() (string, error) {
+	if p.Extensions == nil {
+		return "", nil
+	}
 	var x struct {
 		Cursor string `json:"cursor"`
 	}
-	if p.Extensions != nil {
-		_ = json.Unmarshal(p.Extensions, &x) // other extensions are none of ours
-	}
+	err := json.Unmarshal(p.Extensions, &x) // other extensions are none of ours
+	return x.Cursor, err
+}
+
+// request returns what the engine is asked, and the cursor in the extensions.
+func (p operationPayload) request() (r graphql.Request, cursor string) {
+	cursor, _ = p.cursor() // check has seen it
 	r = graphql.Request{
 		DocumentID: p.DocumentID, QueryID: p.QueryID, OperationName: p.OperationName,
 		Variables: p.Variables, Extensions: p.Extensions,
@@ -176,19 +187,12 @@ func (p operationPayload) request() (r graphql.Request, cursor string) {
 	if p.Query != nil {
 		r.Query = *p.Query
 	}
-	return r, x.Cursor
+	return r, cursor
 }
 
 func isObject(data []byte) bool {
 	data = bytes.TrimLeft(data, " \t\r\n")
 	return len(data) > 0 && data[0] == '{'
-}
-
-func optionalObject(data json.RawMessage) error {
-	if data != nil && !isObject(data) {
-		return errors.New("the payload is not a JSON object")
-	}
-	return nil
 }
 
 func objectOrNull(name string, data json.RawMessage) (json.RawMessage, error) {

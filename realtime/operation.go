@@ -86,7 +86,8 @@ func (s *socket) register(id string) (op *operation, who auth.Principal, resume 
 		s.closeLocked(closeDuplicate, "subscriber for "+id+" already exists")
 		return
 	}
-	if most := s.hub.opts.MaxOperations; len(s.ops) >= most {
+	// What a client has completed may still be at work.
+	if most := s.hub.opts.MaxOperations; max(len(s.ops), s.running) >= most {
 		list := errorList(fault.New(fault.RateLimited, "a connection runs at most %d operations; complete one first", most))
 		s.pushLocked(item{opcode: opText, head: operationHead("error", id), body: list, tail: "}"})
 		return

@@ -165,7 +165,7 @@ func (c *contract) operation(r *request, soapAction string) (*operation, *failur
 	if r.version == soap11 || action == "" {
 		action = strings.Trim(trim(soapAction), `"`)
 	}
-	if named := action[strings.LastIndexAny(action, "/#:")+1:]; action != "" && named != op.name {
+	if action != "" && action != op.name && action != c.namespace+"/"+op.name {
 		return nil, failed(fault.New(fault.BadRequest, "SOAPAction says %.100q, the Body %s", action, op.name))
 	}
 	return op, nil

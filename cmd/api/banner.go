@@ -16,7 +16,7 @@ func banner(ctx context.Context, w io.Writer, c boot.Config, rooms *boot.Rooms, 
 	if rooms.Started(ctx) != nil {
 		return nil // stopped before it began
 	}
-	text, err := bannerText(c, rooms, namespace)
+	text, err := bannerText(ctx, c, rooms, namespace)
 	if err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ func banner(ctx context.Context, w io.Writer, c boot.Config, rooms *boot.Rooms, 
 	return nil
 }
 
-func bannerText(c boot.Config, rooms *boot.Rooms, namespace string) (string, error) {
+func bannerText(ctx context.Context, c boot.Config, rooms *boot.Rooms, namespace string) (string, error) {
 	user, err := devToken(c, "alice", "USER", 24*time.Hour)
 	if err != nil {
 		return "", err
@@ -47,7 +47,10 @@ func bannerText(c boot.Config, rooms *boot.Rooms, namespace string) (string, err
 	p("USER_TOKEN=%s", user)
 	p("ADMIN_TOKEN=%s", admin)
 	if rooms.Model.Resource("User") != nil && rooms.Model.Resource("Post") != nil {
-		b.WriteString(socialBanner(c.PublicURL, service, namespace, rooms.Partner))
+		b.WriteString(socialBanner(c.PublicURL, service, namespace, rooms.Partner, func(id string) bool {
+			found, err := rooms.View.Get(ctx, "User", []string{id})
+			return err == nil && found[0] != nil
+		}))
 	} else {
 		p("")
 		p("# The contract that clients see")
@@ -57,8 +60,17 @@ func bannerText(c boot.Config, rooms *boot.Rooms, namespace string) (string, err
 	return b.String(), nil
 }
 
-// socialBanner shows the walks on the example schema.
-func socialBanner(base, service, namespace string, partner boot.DevAccount) string {
+// socialBanner shows the walks on the example schema. What exists from an
+// earlier run is changed instead of created.
+func socialBanner(base, service, namespace string, partner boot.DevAccount, exists func(id string) bool) string {
+	mutation := `createUser(input: {name: \"Alice\", email: \"alice@example.com\"})`
+	if exists("alice") {
+		mutation = `updateUser(input: {id: \"alice\", name: \"Alice Again\"})`
+	}
+	call := `<t:CreateUser><t:input><t:name>Partner</t:name><t:email>partner@example.com</t:email></t:input></t:CreateUser>`
+	if exists("partner") {
+		call = `<t:UpdateUser><t:input><t:id>partner</t:id><t:name>Partner Again</t:name></t:input></t:UpdateUser>`
+	}
 	return fmt.Sprintf(`
 # Watch (leave it running, open a second terminal for the rest)
 curl -N -H 'Accept: text/event-stream' -G %[1]s/graphql \
@@ -66,7 +78,7 @@ curl -N -H 'Accept: text/event-stream' -G %[1]s/graphql \
 
 # Mutate: it shows in the first terminal
 curl -sw '\n' %[1]s/graphql -H "Authorization: Bearer $USER_TOKEN" -H 'Content-Type: application/json' \
-  -d '{"query":"mutation { createUser(input: {name: \"Alice\", email: \"alice@example.com\"}) { id name createdAt } }"}'
+  -d '{"query":"mutation { %[6]s { id name createdAt } }"}'
 
 # Query: anonymous callers see the name, and that the email is not for them
 curl -sw '\n' %[1]s/graphql -H 'Content-Type: application/json' \
@@ -78,7 +90,7 @@ curl -sw '\n' %[2]s -H 'Content-Type: text/xml; charset=utf-8' -d '
   <soap:Header><wsse:Security xmlns:wsse="http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd">
     <wsse:UsernameToken><wsse:Username>%[4]s</wsse:Username><wsse:Password>%[5]s</wsse:Password></wsse:UsernameToken>
   </wsse:Security></soap:Header>
-  <soap:Body><t:CreateUser><t:input><t:name>Partner</t:name><t:email>partner@example.com</t:email></t:input></t:CreateUser></soap:Body>
+  <soap:Body>%[7]s</soap:Body>
 </soap:Envelope>'
-`, base, service, namespace, partner.User, partner.Password)
+`, base, service, namespace, partner.User, partner.Password, mutation, call)
 }

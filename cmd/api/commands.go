@@ -25,6 +25,9 @@ func tokenCommand(args, environ []string, stdout io.Writer) error {
 	} else if err != nil {
 		return err
 	}
+	if *ttl <= 0 {
+		return fmt.Errorf("--ttl %s is not in the future; say how long the token is good, such as --ttl 24h", *ttl)
+	}
 	if *sub == "" {
 		return errors.New("--sub is missing: name who the bearer of the token is, such as --sub alice")
 	}

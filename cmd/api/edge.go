@@ -50,6 +50,11 @@ func newEdge(c boot.Config, rooms *boot.Rooms, log *slog.Logger) (*edge, error) 
 // query answers queries and mutations. Sockets and event streams, which the
 // hub has taken before, find out for themselves who calls.
 func (e *edge) query(w http.ResponseWriter, r *http.Request) {
+	if err := e.rooms.CaughtUp(); err != nil { // half a view would answer as if it were whole
+		w.Header().Set("Retry-After", "1")
+		refuse(w, r, http.StatusServiceUnavailable, fault.New(fault.Unavailable, "%s", err))
+		return
+	}
 	who, err := e.rooms.Verifier.Bearer(r.Header.Get("Authorization"))
 	if err != nil {
 		unauthenticated(w, r, fault.Of(err))
@@ -60,16 +65,21 @@ func (e *edge) query(w http.ResponseWriter, r *http.Request) {
 
 // unauthenticated answers a token that is not good (RFC 6750).
 func unauthenticated(w http.ResponseWriter, r *http.Request, f *fault.Error) {
+	w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+	refuse(w, r, http.StatusUnauthorized, f)
+}
+
+// refuse answers a request that does not reach the engine.
+func refuse(w http.ResponseWriter, r *http.Request, status int, f *fault.Error) {
 	if x := graphql.ExchangeOf(r.Context()); x != nil {
-		x.Code, x.Status = f.Code, http.StatusUnauthorized
+		x.Code, x.Status = f.Code, status
 	}
 	body, _ := json.Marshal(map[string]any{"errors": []any{map[string]any{
 		"message": f.Message, "extensions": map[string]any{"code": f.Code},
-	}}})
-	w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+	}}}) // strings always encode
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.WriteHeader(http.StatusUnauthorized)
-	_, _ = w.Write(body)
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // a client that is gone is none of ours
 }
 
 // ready says whether new clients should come.

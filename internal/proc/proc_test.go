@@ -26,7 +26,7 @@ type recorder struct {
 func (r *recorder) part(name string, linger time.Duration) proc.Part {
 	return proc.Part{Name: name, Run: func(ctx context.Context) error {
 		<-ctx.Done()
-		time.Sleep(linger) // in the bubble's time
+		<-time.After(linger) // in the bubble's time
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.ended = append(r.ended, name)

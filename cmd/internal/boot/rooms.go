@@ -92,6 +92,9 @@ func (r *Rooms) openView(ctx context.Context) error {
 
 // LoadSchema compiles the schema directory.
 func (c Config) LoadSchema() (*schema.Model, error) {
+	if info, err := os.Stat(c.Schema); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("there is no directory %s; name that of the *.graphql files with --schema", c.Schema)
+	}
 	m, err := schema.Load(os.DirFS(c.Schema))
 	if err != nil {
 		return nil, fmt.Errorf("schema %s is refused:\n%w", c.Schema, err)
