@@ -201,8 +201,8 @@ func TestAWrongTokenIsAnswered401(t *testing.T) {
 	}
 }
 
-// command runs a subcommand to its end.
-func command(t *testing.T, args ...string) (string, error) {
+// subcommand runs a subcommand to its end.
+func subcommand(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -213,7 +213,7 @@ func command(t *testing.T, args ...string) (string, error) {
 
 func TestTheContractIsPrinted(t *testing.T) {
 	t.Parallel()
-	out, err := command(t, "schema", "print", "--schema", social)
+	out, err := subcommand(t, "schema", "print", "--schema", social)
 	want, readErr := os.ReadFile(filepath.Join(social, "contract.graphql"))
 	if err != nil || readErr != nil || out != string(want) {
 		t.Errorf("the contract differs from contract.graphql; print it again (%v, %v)", err, readErr)
@@ -236,7 +236,7 @@ func TestCommandsSayWhatIsWrong(t *testing.T) {
 		{[]string{"--dev", "--schema", social, "--data", empty, "--listen", "nonsense"}, "--listen"},
 		{[]string{"--schema", social, "--data", empty, "--listen", "127.0.0.1:0"}, "--dev"},
 	} {
-		if _, err := command(t, c.args...); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := subcommand(t, c.args...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v", c.args, err)
 		}
 	}
@@ -244,7 +244,7 @@ func TestCommandsSayWhatIsWrong(t *testing.T) {
 
 func TestATokenIsPrinted(t *testing.T) {
 	t.Parallel()
-	out, err := command(t, "token", "--sub", "alice", "--roles", "USER,ADMIN", "--data", t.TempDir())
+	out, err := subcommand(t, "token", "--sub", "alice", "--roles", "USER,ADMIN", "--data", t.TempDir())
 	if err != nil || strings.Count(strings.TrimSpace(out), ".") != 2 {
 		t.Errorf("%q, %v", out, err)
 	}
