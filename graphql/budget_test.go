@@ -32,7 +32,7 @@ func TestAnAnswerWithoutEndIsBrokenOff(t *testing.T) {
 	for i := range 50 {
 		create("Post", fmt.Sprintf(`{"title":"post %d"}`, i))
 	}
-	e, err := graphql.New(s.Model, s.Client, s.Feed, graphql.Options{MaxAnswer: 1 << 20})
+	e, err := graphql.New(s.Model, s.Client, s.Feed, graphql.Options{MaxAnswer: 1 << 20, Limits: graphql.Limits{Measure: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
