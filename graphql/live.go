@@ -170,7 +170,7 @@ func (e *Engine) Stats() LiveStats {
 // it has ended, and may be called twice.
 func (e *Engine) Close() { e.live.close(e) }
 
-// live is the engine's running subscriptions. The zero value is ready: nothing
+// live is the engine's running subscriptions. With slots it is ready: nothing
 // runs before the first one.
 //
 // Each shard has its groups, a bounded queue of events and one goroutine that
@@ -210,7 +210,6 @@ func (l *live) start(e *Engine) error {
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.seed = maphash.MakeSeed()
-	l.slots = make(chan struct{}, maxReads)
 	for range runtime.GOMAXPROCS(0) {
 		if err := l.startShard(e); err != nil {
 			l.stop(e)

@@ -39,13 +39,14 @@ func (l *live) replay(e *Engine, m *member, at uint64) {
 // so nothing falls between the two, and a member that reads too slowly for its
 // held results goes round again.
 func (e *Engine) catchUp(ctx context.Context, m *member, at uint64) error {
+	h := history{engine: e, topic: m.group.topic}
 	for {
 		upto, here := m.behindAt()
 		if !here {
 			return nil
 		}
-		for first := true; at < upto || first; first = false {
-			events, reached, err := e.history(ctx, m.group.topic, at, upto)
+		for first := true; at < upto || first || h.past != nil; first = false {
+			events, reached, err := h.next(ctx, at, upto)
 			if err != nil {
 				return err
 			}
@@ -102,27 +103,39 @@ const maxChunk = 256
 // errChunk ends the reading of a chunk that is full.
 var errChunk = errors.New("the chunk is full")
 
-// history returns the next events of a topic after a position, at most
-// maxChunk, and the position up to which they are all there are. It reaches
-// upto or, when there are more, the last of them.
-func (e *Engine) history(ctx context.Context, t topic, after, upto uint64) (events []resource.Event, reached uint64, err error) {
-	if after <= upto {
-		recent, err := e.feed.Recent(after, upto)
+// history is what a topic's subscribers have missed.
+type history struct {
+	engine *Engine
+	topic  topic
+	// past is the log's part of it, while that is being read: to its end, because
+	// what is gone from one chunk may first show in another.
+	past *resource.Past
+}
+
+// next returns the next events after a position, at most maxChunk, and the
+// position up to which they are all there are. It reaches upto or, when there
+// are more, the last of them.
+func (h *history) next(ctx context.Context, after, upto uint64) (events []resource.Event, reached uint64, err error) {
+	if h.past == nil && after <= upto {
+		recent, err := h.engine.feed.Recent(after, upto)
 		if err == nil {
-			events, reached = t.chunk(recent, upto)
+			events, reached = h.topic.chunk(recent, upto)
 			return events, reached, nil
 		}
 		if !errors.Is(err, resource.ErrBehind) {
 			return nil, after, err
 		}
 	}
+	if h.past == nil {
+		h.past = h.engine.feed.Past(h.topic.typ, h.topic.id, after)
+	}
 	select {
-	case e.live.slots <- struct{}{}:
+	case h.engine.live.slots <- struct{}{}:
 	case <-ctx.Done():
 		return nil, after, ctx.Err()
 	}
-	defer func() { <-e.live.slots }()
-	reached, err = e.feed.Replay(ctx, t.typ, t.id, after, func(ev resource.Event) error {
+	defer func() { <-h.engine.live.slots }()
+	reached, err = h.past.Read(ctx, func(ev resource.Event) error {
 		if len(events) == maxChunk {
 			return errChunk
 		}
@@ -130,8 +143,9 @@ func (e *Engine) history(ctx context.Context, t topic, after, upto uint64) (even
 		return nil
 	})
 	if errors.Is(err, errChunk) {
-		return events, events[maxChunk-1].Seq, nil
+		return events, reached, nil
 	}
+	h.past = nil
 	return events, reached, err
 }
 
