@@ -65,9 +65,20 @@ func (r *Rooms) open(ctx context.Context) (err error) {
 	}
 	r.Feed = resource.NewFeed(r.Bus, r.Model, r.View, resource.FeedOptions{Logger: r.log})
 	r.Client = resource.NewClient(r.Bus, r.Model, r.View, r.Feed)
+	persisted, err := r.persisted(ctx)
+	if err != nil {
+		return err
+	}
+	answers, err := r.answers(ctx)
+	if err != nil {
+		return err
+	}
 	r.Engine, err = graphql.New(r.Model, r.Client, r.Feed, graphql.Options{
 		Logger:        r.log,
 		Introspection: c.introspection,
+		Persisted:     persisted,
+		Answers:       answers,
+		CacheMaxAge:   c.CacheMaxAge,
 	})
 	return err
 }
@@ -146,6 +157,7 @@ func (r *Rooms) Writing() ([]proc.Part, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.Client.Use(w)
 	r.serving = []<-chan struct{}{w.Ready(), s.Ready()}
 	return []proc.Part{{Name: "worker", Run: w.Run}, {Name: "soap", Run: s.Run}}, nil
 }
