@@ -54,6 +54,15 @@ type Config struct {
 	JWTRoles    string        `env:"JWT_ROLES" flag:"jwt-roles" help:"what values of that claim grant: admin=ADMIN,notes:write=USER; default: the roles' own names"`
 	Accounts    string        `env:"ACCOUNTS" secret:"true" help:"accounts for SOAP, a line each: name:bcrypt hash:ROLE,ROLE[:subject]"`
 
+	Operations       string        `env:"OPERATIONS" flag:"operations" help:"directory of registered operations: *.graphql files and manifests (docs/operations.md)"`
+	RegisteredOnly   bool          `env:"REGISTERED_ONLY" flag:"registered-only" help:"run registered operations and no others"`
+	APQ              bool          `env:"APQ" flag:"apq" envDefault:"true" help:"clients may register documents by their first request; never with registered-only"`
+	APQAge           time.Duration `env:"APQ_AGE" flag:"apq-age" envDefault:"168h" help:"how long such documents are kept"`
+	APQBytes         int64         `env:"APQ_BYTES" flag:"apq-bytes" envDefault:"33554432" help:"how many bytes of them; then the oldest are forgotten"`
+	CacheMaxAge      time.Duration `env:"CACHE_MAX_AGE" flag:"cache-max-age" envDefault:"0s" help:"how long shared caches may keep answers that everybody may see; 0: they ask whether they changed"`
+	IdempotencyAge   time.Duration `env:"IDEMPOTENCY_AGE" flag:"idempotency-age" envDefault:"24h" help:"how long a mutation with an idempotency key gets its first answer"`
+	IdempotencyBytes int64         `env:"IDEMPOTENCY_BYTES" flag:"idempotency-bytes" envDefault:"268435456" help:"how many bytes of such answers; then new keys are refused"`
+
 	DrainDelay  time.Duration `env:"DRAIN_DELAY" flag:"drain-delay" envDefault:"5s" help:"from the signal until the first socket is closed; none in development"`
 	DrainWindow time.Duration `env:"DRAIN_WINDOW" flag:"drain-window" envDefault:"30s" help:"in which the open sockets are closed; 1s in development"`
 
@@ -135,6 +144,9 @@ func (c *Config) check() error {
 		{c.History >= 1, "TIDINGS_HISTORY must be at least 1: the last change of a record is its state"},
 		{c.JWTLeeway >= 0 && c.JWTLeeway <= 5*time.Minute, "TIDINGS_JWT_LEEWAY must be from 0 to 5m"},
 		{c.JWTRefresh >= time.Minute, "TIDINGS_JWT_REFRESH must be at least 1m: a token with an unknown key causes a refresh anyhow"},
+		{c.APQAge >= time.Minute && c.IdempotencyAge >= time.Minute, "TIDINGS_APQ_AGE and TIDINGS_IDEMPOTENCY_AGE must be at least 1m"},
+		{c.APQBytes >= 1<<20 && c.IdempotencyBytes >= 1<<20, "TIDINGS_APQ_BYTES and TIDINGS_IDEMPOTENCY_BYTES must be at least 1048576"},
+		{c.CacheMaxAge >= 0, "TIDINGS_CACHE_MAX_AGE must not be negative"},
 		{c.DrainDelay >= 0 && c.DrainWindow >= 0, "TIDINGS_DRAIN_DELAY and TIDINGS_DRAIN_WINDOW must not be negative"},
 		{c.Schema != "", "TIDINGS_SCHEMA must name the directory of the *.graphql files"},
 		{c.Prefix != "" && !strings.ContainsAny(c.Prefix, ".*> \t"), "TIDINGS_PREFIX must be one token of a subject: no dots, blanks and wildcards"},
