@@ -1,8 +1,10 @@
 package graphql
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -70,6 +72,33 @@ func (r *run) identify(err *gqlerror.Error) {
 	if faulty(codeOf(err)) {
 		err.Extensions["requestId"] = r.request().id()
 	}
+}
+
+// told is what a caller is told of a failure that is no field's. One that is not
+// the caller's carries the id under which the log says why.
+func (e *Engine) told(ctx context.Context, err error) *gqlerror.Error {
+	f := fault.Of(err)
+	told := refuse(nil, f.Code, "%s", f.Message)
+	if f.Field != "" {
+		told.Extensions["field"] = f.Field
+	}
+	if faulty(f.Code) {
+		id := cmp.Or(ExchangeOf(ctx), &Exchange{}).id()
+		told.Extensions["requestId"] = id
+		e.log.LogAttrs(ctx, levelOf(f), "an operation failed", slog.String("request", id), slog.Any("err", err))
+	}
+	return told
+}
+
+// levelOf is how loud the log is about a failure that is not the caller's.
+func levelOf(f *fault.Error) slog.Level {
+	switch {
+	case f.Code == fault.Internal:
+		return slog.LevelError
+	case f.Err == nil || errors.Is(f.Err, context.Canceled): // the caller was told all, or has gone
+		return slog.LevelDebug
+	}
+	return slog.LevelWarn
 }
 
 // adopt gives a code to an error that is not ours: an extension's.

@@ -3,9 +3,7 @@ package graphql
 import (
 	"context"
 	"errors"
-	"log/slog"
 
-	"tidings/fault"
 	"tidings/resource"
 )
 
@@ -22,15 +20,12 @@ func (l *live) replay(e *Engine, m *member, at uint64) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		if code := fault.Of(err).Code; code == fault.Internal {
-			e.log.LogAttrs(ctx, slog.LevelError, "a replay failed", slog.Any("err", err))
-		}
 		if m.drop() {
-			m.sink.End(errorList(err))
+			m.sink.End(e.errorList(ctx, err))
 		}
 	})
 	if !started && m.drop() {
-		m.sink.End(errorList(errStopping))
+		m.sink.End(e.errorList(context.Background(), errStopping))
 	}
 }
 

@@ -83,12 +83,12 @@ var (
 // what it came to before.
 func (e *Engine) once(ctx context.Context, who auth.Principal, op *operation) Response {
 	if e.options.Answers == nil {
-		return *e.refusal(errNoAnswers)
+		return *e.refusal(ctx, errNoAnswers)
 	}
 	c, kept, err := e.claim(ctx, who, op)
 	switch {
 	case err != nil:
-		return *e.refusal(err)
+		return *e.refusal(ctx, err)
 	case kept != nil:
 		return Response{Body: kept.body, Failed: kept.Failed, Code: kept.Code, Position: kept.Position, Replayed: true}
 	}

@@ -37,7 +37,7 @@ func (e *Engine) await(ctx context.Context, cursor string) error {
 func (e *Engine) begin(ctx context.Context, op *operation) *Response {
 	if op.asked.Position != "" {
 		if err := e.await(ctx, op.asked.Position); err != nil {
-			return e.refusal(err)
+			return e.refusal(ctx, err)
 		}
 	}
 	if op.asked.WantPosition {

@@ -68,7 +68,7 @@ type subscribed struct {
 func (e *Engine) prepare(ctx context.Context, r Request) (*operation, *Response) {
 	keep, unknown := e.identify(ctx, &r)
 	if unknown != nil {
-		return nil, e.refusal(unknown)
+		return nil, e.refusal(ctx, unknown)
 	}
 	if r.Query == "" {
 		return nil, e.failure(gqlerror.List{refuse(nil, fault.BadRequest, "Must provide a query.")})
