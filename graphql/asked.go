@@ -43,6 +43,18 @@ func (r *Request) ReadHeader(h http.Header) error {
 	return err
 }
 
+// asked is what a request asks for beside its operation. It does not hold the
+// request itself, which may be large, while a subscription lasts.
+type asked struct {
+	position string // to wait for
+	tell     bool   // a position
+	key      string // of idempotency
+}
+
+func (r *Request) asked() asked {
+	return asked{position: r.Position, tell: r.WantPosition, key: r.IdempotencyKey}
+}
+
 // extensions are those members of a request's extensions that are known here.
 type extensions struct {
 	PersistedQuery *struct {

@@ -104,7 +104,7 @@ func (e *Engine) once(ctx context.Context, who auth.Principal, op *operation) Re
 func (e *Engine) claim(ctx context.Context, who auth.Principal, op *operation) (*claim, *entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout+2*claimGrace)
 	defer cancel()
-	c := &claim{name: keyName(who, op.asked.IdempotencyKey)}
+	c := &claim{name: keyName(who, op.asked.key)}
 	request := op.digest(who)
 	for look := minLook; ; look = min(2*look, maxLook) {
 		err := e.tryClaim(ctx, c, request)

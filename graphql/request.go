@@ -47,9 +47,8 @@ type operation struct {
 	plan     *plan
 	vars     map[string]any // coerced
 	// root is a subscription's root field.
-	root subscribed
-	// asked is the request.
-	asked Request
+	root  subscribed
+	asked asked
 	from  uint64 // the view showed this when it began; only when the position is wanted
 	claim *claim // of the idempotency key; nil without one
 	cost  Cost   // estimated
@@ -84,7 +83,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*operation, *Response)
 	if err != nil {
 		return nil, e.failure(gqlerror.List{err})
 	}
-	op := &operation{kind: def.Operation, document: doc, def: def, asked: r}
+	op := &operation{kind: def.Operation, document: doc, def: def, asked: r.asked()}
 	if op.vars, errs = e.inputs.variables(def.VariableDefinitions, r.Variables); errs != nil {
 		return nil, e.failure(errs)
 	}
@@ -170,7 +169,7 @@ func (e *Engine) execute(ctx context.Context, who auth.Principal, op *operation)
 		return *e.failure(gqlerror.List{refuse(op.def.Position, fault.BadRequest,
 			"A subscription needs a connection that stays open: use WebSocket, or ask for text/event-stream.")})
 	}
-	if op.kind == ast.Mutation && op.asked.IdempotencyKey != "" && op.claim == nil {
+	if op.kind == ast.Mutation && op.asked.key != "" && op.claim == nil {
 		return e.once(ctx, who, op)
 	}
 	if failed := e.begin(ctx, op); failed != nil {
