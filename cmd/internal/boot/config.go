@@ -41,6 +41,7 @@ type Config struct {
 	Replicas   int    `env:"REPLICAS" flag:"replicas" envDefault:"1" help:"copies of the log in a cluster of servers"`
 	History    int64  `env:"HISTORY" flag:"history" envDefault:"64" help:"changes that the log keeps of each record"`
 	View       string `env:"VIEW" flag:"view" help:"directory of this process's view; default: <data>/view with an embedded bus, else a temporary one"`
+	ViewMemory int    `env:"VIEW_MEMORY" flag:"view-memory" envDefault:"64" help:"MiB of records and pages that are kept in memory because they are read again; 0 for none"`
 
 	JWTSecret   string        `env:"JWT_SECRET" secret:"true" help:"secret of HS256 tokens, at least 32 bytes"`
 	JWTKeys     string        `env:"JWT_KEYS" secret:"true" help:"public keys of RS256, ES256 and EdDSA tokens, as PEM"`
@@ -141,6 +142,7 @@ func (c *Config) check() error {
 		remedy string
 	}{
 		{c.Replicas >= 1 && c.Replicas <= 5, "TIDINGS_REPLICAS must be from 1 to 5"},
+		{c.ViewMemory >= 0 && c.ViewMemory <= 1<<20, "TIDINGS_VIEW_MEMORY must be from 0 to 1048576 MiB"},
 		{c.History >= 1, "TIDINGS_HISTORY must be at least 1: the last change of a record is its state"},
 		{c.JWTLeeway >= 0 && c.JWTLeeway <= 5*time.Minute, "TIDINGS_JWT_LEEWAY must be from 0 to 5m"},
 		{c.JWTRefresh >= time.Minute, "TIDINGS_JWT_REFRESH must be at least 1m: a token with an unknown key causes a refresh anyhow"},

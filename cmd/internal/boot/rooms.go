@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,7 +91,7 @@ func (r *Rooms) openView(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o := view.Options{Dir: r.config.viewDir(), Logger: r.log}
+	o := view.Options{Dir: r.config.viewDir(), Memory: cmp.Or(r.config.ViewMemory<<20, -1), Logger: r.log}
 	if r.View, err = view.Open(ctx, r.Model, r.Bus.LogID(), o); err != nil || r.View.Position() <= last {
 		return err
 	}
