@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 
 	"tidings/auth"
 	"tidings/fault"
+	"tidings/quota"
 )
 
 // WebSocket serves a graphql-transport-ws connection. It answers the handshake
@@ -54,6 +56,7 @@ func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request) {
 		return // the upgrader has answered
 	}
 	s := newSocket(h, ws, who)
+	s.client = quota.Client(r.Context())
 	if err := h.enter(s); err != nil {
 		message := websocket.FormatCloseMessage(closeOverload, err.Error())
 		_ = ws.WriteControl(websocket.CloseMessage, message, time.Now().Add(time.Second)) // it is closed anyway
@@ -84,8 +87,9 @@ func (h *Hub) allowedOrigin(r *http.Request) bool {
 // mu is below the engine's locks: the engine calls Next while it holds its own,
 // so mu is never held during a call of the engine.
 type socket struct {
-	hub *Hub
-	ws  *websocket.Conn
+	hub    *Hub
+	ws     *websocket.Conn
+	client netip.Addr // where it comes from
 
 	mu       sync.Mutex
 	out      queue
@@ -322,5 +326,5 @@ func (s *socket) idle() bool {
 
 // context returns a context for one operation.
 func (s *socket) context() (context.Context, context.CancelFunc) {
-	return context.WithCancel(s.hub.life)
+	return context.WithCancel(quota.WithClient(s.hub.life, s.client))
 }

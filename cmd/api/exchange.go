@@ -12,6 +12,7 @@ import (
 
 	"tidings/fault"
 	"tidings/graphql"
+	"tidings/quota"
 )
 
 // headerRequestID tells a client what its request is called in our log.
@@ -31,7 +32,8 @@ func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler) // cuts the connection, without another trace
 		}
 	}()
-	e.mux.ServeHTTP(w, r.WithContext(graphql.WithExchange(r.Context(), x)))
+	ctx := quota.WithClient(graphql.WithExchange(r.Context(), x), e.proxies.Client(r))
+	e.mux.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // survive logs a panic and answers in the place of the handler. It returns true

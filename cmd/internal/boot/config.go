@@ -55,6 +55,26 @@ type Config struct {
 	JWTRoles    string        `env:"JWT_ROLES" flag:"jwt-roles" help:"what values of that claim grant: admin=ADMIN,notes:write=USER; default: the roles' own names"`
 	Accounts    string        `env:"ACCOUNTS" secret:"true" help:"accounts for SOAP, a line each: name:bcrypt hash:ROLE,ROLE[:subject]"`
 
+	Limits        string        `env:"LIMITS" flag:"limits" envDefault:"enforce" help:"enforce, or measure: the log tells what is too deep, too dear or too often, and nothing of it is refused"`
+	MaxDepth      int           `env:"MAX_DEPTH" flag:"max-depth" envDefault:"10" help:"levels of fields of an operation; -1 for no limit, here and below"`
+	MaxTokens     int           `env:"MAX_TOKENS" flag:"max-tokens" envDefault:"15000" help:"tokens of a document"`
+	MaxAliases    int           `env:"MAX_ALIASES" flag:"max-aliases" envDefault:"30" help:"aliased fields of an operation"`
+	MaxRoots      int           `env:"MAX_ROOTS" flag:"max-roots" envDefault:"20" help:"root fields of an operation"`
+	MaxBody       int           `env:"MAX_BODY" flag:"max-body" envDefault:"1048576" help:"bytes of a request's body, and of a socket's message"`
+	MaxPage       int           `env:"MAX_PAGE" flag:"max-page" envDefault:"100" help:"greatest first, last and limit"`
+	MaxItems      int           `env:"MAX_ITEMS" flag:"max-items" help:"items of each list in arguments (1000; set, it holds for what a mutation writes too)"`
+	MaxText       int           `env:"MAX_TEXT" flag:"max-text" help:"bytes of each text in arguments (65536; set, it holds for what a mutation writes too)"`
+	MaxTime       time.Duration `env:"MAX_TIME" flag:"max-time" envDefault:"10s" help:"how long one execution may take"`
+	MaxOperations int           `env:"MAX_OPERATIONS" flag:"max-operations" envDefault:"100" help:"operations that run on one socket"`
+	MaxQueue      int           `env:"MAX_QUEUE" flag:"max-queue" envDefault:"1048576" help:"bytes that wait for one slow client before it is cut off"`
+	CostAnonymous int           `env:"COST_ANONYMOUS" flag:"cost-anonymous" envDefault:"1000" help:"what one operation of an anonymous caller may cost"`
+	CostUser      int           `env:"COST_USER" flag:"cost-user" envDefault:"10000" help:"what one operation of a user may cost"`
+	CostService   int           `env:"COST_SERVICE" flag:"cost-service" envDefault:"100000" help:"what one operation of a service may cost"`
+	RateAnonymous string        `env:"RATE_ANONYMOUS" flag:"rate-anonymous" help:"requests/cost a minute for each address; 0 for no limit (100/100000; none in development)"`
+	RateUser      string        `env:"RATE_USER" flag:"rate-user" help:"the same for each user"`
+	RateService   string        `env:"RATE_SERVICE" flag:"rate-service" help:"the same for each service"`
+	Proxies       string        `env:"TRUSTED_PROXIES" flag:"trusted-proxies" help:"networks of the proxies in front, whose X-Forwarded-For is believed, comma separated: 10.0.0.0/8"`
+
 	Operations       string        `env:"OPERATIONS" flag:"operations" help:"directory of registered operations: *.graphql files and manifests (docs/operations.md)"`
 	RegisteredOnly   bool          `env:"REGISTERED_ONLY" flag:"registered-only" help:"run registered operations and no others"`
 	APQ              bool          `env:"APQ" flag:"apq" envDefault:"true" help:"clients may register documents by their first request; never with registered-only"`
@@ -157,7 +177,7 @@ func (c *Config) check() error {
 			return errors.New(rule.remedy)
 		}
 	}
-	return checkOrigins(c.AllowedOrigins())
+	return errors.Join(checkOrigins(c.AllowedOrigins()), c.checkLimits())
 }
 
 // setting is one field of Config with its tags.

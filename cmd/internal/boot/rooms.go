@@ -15,6 +15,7 @@ import (
 	"tidings/bus"
 	"tidings/graphql"
 	"tidings/internal/proc"
+	"tidings/quota"
 	"tidings/resource"
 	"tidings/schema"
 	"tidings/soap"
@@ -31,6 +32,7 @@ type Rooms struct {
 	View   *view.View
 	Feed   *resource.Feed
 	Client *resource.Client
+	Quota  *quota.Limiter
 	Engine *graphql.Engine
 
 	config Config
@@ -66,6 +68,9 @@ func (r *Rooms) open(ctx context.Context) (err error) {
 	}
 	r.Feed = resource.NewFeed(r.Bus, r.Model, r.View, resource.FeedOptions{Logger: r.log})
 	r.Client = resource.NewClient(r.Bus, r.Model, r.View, r.Feed)
+	if r.Quota, err = c.quota(r.Bus, r.log); err != nil {
+		return err
+	}
 	persisted, err := r.persisted(ctx)
 	if err != nil {
 		return err
@@ -77,6 +82,9 @@ func (r *Rooms) open(ctx context.Context) (err error) {
 	r.Engine, err = graphql.New(r.Model, r.Client, r.Feed, graphql.Options{
 		Logger:        r.log,
 		Introspection: c.introspection,
+		Limits:        c.limits(),
+		Timeout:       c.MaxTime,
+		Quota:         r.Quota,
 		Persisted:     persisted,
 		Answers:       answers,
 		CacheMaxAge:   c.CacheMaxAge,
@@ -148,7 +156,7 @@ func (r *Rooms) SOAP() soap.Options {
 // Reading are the parts of every process: the keys of tokens, and the feed,
 // which keeps the view true and tells the live operations.
 func (r *Rooms) Reading() []proc.Part {
-	return []proc.Part{{Name: "keys", Run: r.Verifier.Run}, {Name: "feed", Run: r.Feed.Run}}
+	return []proc.Part{{Name: "keys", Run: r.Verifier.Run}, {Name: "feed", Run: r.Feed.Run}, {Name: "quota", Run: r.Quota.Run}}
 }
 
 // Writing are the parts of a worker: it carries out commands and answers SOAP.
