@@ -12,12 +12,15 @@ import (
 	"tidings/fault"
 )
 
+// HeaderRequestID tells a client what its request is called in the log.
+const HeaderRequestID = "Tidings-Request-Id"
+
 // Exchange is what the edge tells the engine about one request, and what it
 // learns of it for its own log. It belongs to the goroutine that serves the
 // request.
 type Exchange struct {
 	// ID names the request in the log and in the errors that point there. The
-	// edge sets it, and tells it to the client as Tidings-Request-Id.
+	// edge sets it before it calls anything, and tells the client by HeaderRequestID.
 	ID string
 
 	// What ServeHTTP fills in; all empty when another handler answered.

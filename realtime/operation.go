@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -64,9 +65,10 @@ func (s *socket) subscribe(m message) {
 // otherwise not outlive a panic: the operation fails, the others go on.
 func (h *Hub) survive(fail func(errors []byte)) {
 	if p := recover(); p != nil {
+		id := rand.Text()
 		h.opts.Logger.LogAttrs(h.life, slog.LevelError, "an operation panicked",
-			slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
-		fail(errorList(fault.New(fault.Internal, "internal error")))
+			slog.String("request", id), slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
+		fail(errorList(fault.New(fault.Internal, "internal error"), id))
 	}
 }
 
@@ -87,7 +89,7 @@ func (s *socket) register(id string) (op *operation, who auth.Principal, resume 
 		return
 	}
 	if most := s.hub.opts.MaxOperations; len(s.ops) >= most {
-		list := errorList(fault.New(fault.RateLimited, "a connection runs at most %d operations; complete one first", most))
+		list := errorList(fault.New(fault.RateLimited, "a connection runs at most %d operations; complete one first", most), "")
 		s.pushLocked(item{opcode: opText, head: operationHead("error", id), body: list, tail: "}"})
 		return
 	}

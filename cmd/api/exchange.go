@@ -15,14 +15,11 @@ import (
 	"tidings/quota"
 )
 
-// headerRequestID tells a client what its request is called in our log.
-const headerRequestID = "Tidings-Request-Id"
-
 // ServeHTTP implements http.Handler. Each request gets a name; a panic is the
 // failure of that request alone; the log says what became of it.
 func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &graphql.Exchange{ID: e.names.of(r)}
-	w.Header().Set(headerRequestID, x.ID)
+	w.Header().Set(graphql.HeaderRequestID, x.ID)
 	start := time.Now()
 	defer func() {
 		p := recover()
