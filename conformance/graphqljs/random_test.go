@@ -299,5 +299,5 @@ func (g *generator) scalar(typ *ast.Type) string {
 		g.variables["s"] = "String"
 		return "$s"
 	}
-	return choose(g, `"Name A"`, `"Name"`, `"Title 1"`, `""`, `"é"`)
+	return choose(g, `"Name A"`, `"Name"`, `"Title 1"`, `""`, `"é"`, `"{{changed-post3}}"`, `"{{changed-user1}}"`, `"{{changed-follow8}}"`)
 }

@@ -100,6 +100,22 @@ function connection(type, args) {
   };
 }
 
+// ---- changes by polling
+function changes(type, { after, first }) {
+  first ??= 20;
+  if (first < 1 || first > 100) fail('BAD_USER_INPUT', 'first');
+  if (after == null) return { nodes: [], endCursor: input.now, hasMore: false };
+  const place = input.places[after] ?? fail('BAD_USER_INPUT', 'cursor');
+  const later = input.changes[type].filter((c) => input.places[c.cursor] > place);
+  const nodes = later.slice(0, first);
+  const hasMore = later.length > first;
+  const record = (c) => find(type, c.id);
+  return {
+    nodes: nodes.map((c) => ({ ...c, [type.toLowerCase()]: record(c) })),
+    endCursor: hasMore ? nodes.at(-1).cursor : input.now, hasMore,
+  };
+}
+
 // ---- relations
 const limited = (list, { limit }) => {
   limit ??= 20;
@@ -150,6 +166,7 @@ const query = {
   need: (_, args) => JSON.stringify(sorted(args)),
   lab: () => input.lab, labStrict: () => input.lab, labs: () => [input.lab, null, input.lab],
   user: (_, { id }) => one('User', id), post: (_, { id }) => one('Post', id), follow: (_, { id }) => one('Follow', id),
+  userChanges: (_, args) => changes('User', args), postChanges: (_, args) => changes('Post', args), followChanges: (_, args) => changes('Follow', args),
   users: (_, args) => connection('User', args), posts: (_, args) => connection('Post', args), follows: (_, args) => connection('Follow', args),
 };
 for (const type of Object.values(schema.getTypeMap())) {
