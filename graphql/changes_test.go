@@ -284,3 +284,44 @@ func TestASubscriberIsToldOfTrimmedChangesOfAnEarlierChunk(t *testing.T) {
 	s.subscribe(t, ada, `subscription { noteChanged { id } }`, start, b)
 	b.awaitEnd(t, fault.CursorExpired)
 }
+
+// Either way goes on where the other has stopped.
+func TestASubscriptionGoesOnWhereAPollerStopped(t *testing.T) {
+	t.Parallel()
+	s := noted(t, bustest.New(t), 0)
+	after := s.poll(t, ada, "", 1).EndCursor
+	s.note(t, "ben") // which ada may not know of
+	s.awaitSeq(t, s.notes(t, 3).Seq)
+	page := s.poll(t, ada, after, 2)
+	b := newInbox()
+	s.subscribe(t, ada, `subscription { noteChanged `+noteSelection+` }`, page.EndCursor, b)
+	b.awaitCount(t, 1)
+	s.awaitSeq(t, s.note(t, "ada").Seq)
+	b.awaitCount(t, 2)
+	if again := s.poll(t, ada, b.cursor(0), 10); len(again.Nodes) != 1 || string(again.Nodes[0]) != b.events(t)[1] {
+		t.Errorf("%+v after %v", again, b.events(t))
+	}
+	if len(page.Nodes) != 2 || !page.HasMore {
+		t.Errorf("%+v", page)
+	}
+}
+
+func TestAPageOfChangesCostsWhatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	s := noted(t, bustest.New(t), 0)
+	limited, err := graphql.New(s.Model, s.Client, s.Feed, graphql.Options{Limits: graphql.Limits{Page: 50, Cost: graphql.Budgets{User: 60}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for query, code := range map[string]fault.Code{
+		`{ noteChanges(first: 20) { nodes { id note { text } } } }`: "",
+		`{ noteChanges { nodes { id note { text } } } }`:            "",
+		`{ noteChanges(first: 50) { nodes { id note { text } } } }`: fault.CostLimitExceeded,
+		`{ noteChanges(first: 51) { endCursor } }`:                  fault.BadUserInput,
+	} {
+		r := decode(t, string(limited.Execute(t.Context(), ada, graphql.Request{Query: query}).Body))
+		if len(r.Errors) > 0 != (code != "") || code != "" && r.Errors[0].Extensions.Code != code {
+			t.Errorf("%s: %+v, want %q", query, r.Errors, code)
+		}
+	}
+}
