@@ -144,7 +144,7 @@ func checkContentType(h http.Header) error {
 	default:
 		return fault.New(fault.BadRequest, "send the request as Content-Type: %s", typeJSON)
 	}
-	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
+	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "utf8") {
 		return fault.New(fault.BadRequest, "send the request in UTF-8")
 	}
 	return nil

@@ -190,6 +190,16 @@ func TestARequestIsNamedByATrustedPlaceOnly(t *testing.T) {
 	}
 }
 
+func TestAProxyNamesRequests(t *testing.T) {
+	t.Parallel()
+	s := newService(t, "--trusted-proxies", "127.0.0.0/8")
+	resp, _ := s.call(t, "POST", "/graphql", `{"query":"{__typename}"}`, "X-Request-Id: from-the-proxy")
+	if got := resp.Header.Get(graphql.HeaderRequestID); got != "from-the-proxy" {
+		t.Errorf("the request is called %q", got)
+	}
+	s.entry(t, "from-the-proxy")
+}
+
 func TestAPanicIsTheFailureOfItsRequestAlone(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
