@@ -42,6 +42,11 @@ func (b *Bus) Latest(ctx context.Context, filter string, upto uint64, fn func(Me
 	return nil
 }
 
+// pulled is how many messages wait here for fn at most. A limit in bytes would
+// be better, but then the server loses a message now and then at the end of a
+// pull that needs no acknowledgement.
+const pulled = 128
+
 // latest is one run over the newest messages. It serves one goroutine.
 type latest struct {
 	bus  *Bus
@@ -72,7 +77,7 @@ func (l *latest) run(ctx context.Context, filter string) error {
 	if info.NumPending == 0 {
 		return nil
 	}
-	msgs, err := c.Messages(jetstream.PullMaxMessagesWithBytesLimit(batchMessages, int(max(batchBytes, 2*l.bus.nc.MaxPayload()))))
+	msgs, err := c.Messages(jetstream.PullMaxMessages(pulled))
 	if err != nil {
 		return unavailable(err)
 	}
