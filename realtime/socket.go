@@ -90,6 +90,7 @@ type socket struct {
 	hub    *Hub
 	ws     *websocket.Conn
 	client netip.Addr // where it comes from
+	caller string     // whose connection it counts as; the reader's own
 
 	mu       sync.Mutex
 	out      queue
@@ -128,6 +129,7 @@ func (s *socket) run() {
 	defer s.hub.stats.sockets.Add(-1)
 	s.begin()
 	err := s.read()
+	s.hub.release(s.caller)
 	s.finish()
 	if _, closed := errors.AsType[*websocket.CloseError](err); !closed {
 		s.ws.Close() // the peer is gone, or the protocol broken
@@ -266,6 +268,12 @@ func (s *socket) initialise(p initPayload) {
 		s.closeLocked(closeForbidden, fault.Of(err).Message)
 		return
 	}
+	caller := callerOf(s.who, s.client)
+	if !s.hub.claim(caller) {
+		s.closeLocked(closeOverload, tooMany)
+		return
+	}
+	s.caller = caller
 	s.acked = true
 	s.resume = p.Resume
 	s.limit.Stop()

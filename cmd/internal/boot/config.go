@@ -65,6 +65,7 @@ type Config struct {
 	MaxItems      int           `env:"MAX_ITEMS" flag:"max-items" help:"items of each list in arguments (1000; set, it holds for what a mutation writes too)"`
 	MaxText       int           `env:"MAX_TEXT" flag:"max-text" help:"bytes of each text in arguments (65536; set, it holds for what a mutation writes too)"`
 	MaxTime       time.Duration `env:"MAX_TIME" flag:"max-time" envDefault:"10s" help:"how long one execution may take"`
+	MaxSockets    int           `env:"MAX_SOCKETS" flag:"max-sockets" help:"sockets and event streams of one caller on each process (100; no limit in development)"`
 	MaxOperations int           `env:"MAX_OPERATIONS" flag:"max-operations" envDefault:"100" help:"operations that run on one socket"`
 	MaxQueue      int           `env:"MAX_QUEUE" flag:"max-queue" envDefault:"1048576" help:"bytes that wait for one slow client before it is cut off"`
 	CostAnonymous int           `env:"COST_ANONYMOUS" flag:"cost-anonymous" envDefault:"1000" help:"what one operation of an anonymous caller may cost"`

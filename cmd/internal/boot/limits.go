@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -80,6 +81,15 @@ func (c Config) quota(b *bus.Bus, log *slog.Logger) (*quota.Limiter, error) {
 	}
 	o.Logger = log
 	return quota.New(b, o), nil
+}
+
+// SocketsPerCaller is how many connections one caller may have; zero means no limit.
+func (c Config) SocketsPerCaller() int {
+	switch {
+	case c.MaxSockets < 0, c.MaxSockets == 0 && c.Dev:
+		return 0
+	}
+	return cmp.Or(c.MaxSockets, 100)
 }
 
 // TrustedProxies are the networks of Config.Proxies.
