@@ -75,7 +75,8 @@ type rig struct {
 	places  map[string]uint64          // by the cursors of changes
 	now     string                     // the cursor after all changes
 	lab     json.RawMessage
-	names   []string // {{post1}} and the like, each before what it stands for
+	values  map[string]json.RawMessage // of root fields
+	names   []string                   // {{post1}} and the like, each before what it stands for
 }
 
 func newRig(t *testing.T) *rig {
@@ -182,7 +183,8 @@ func pick(use bool, value string) string {
 func (r *rig) readCursors(t *testing.T) {
 	t.Helper()
 	r.cursors = map[string]map[string]string{}
-	for typ, plural := range map[string]string{"User": "users", "Post": "posts", "Follow": "follows"} {
+	for _, res := range r.model.Resources {
+		typ, plural := res.Name, res.Plural
 		resp := r.engine.Execute(t.Context(), auth.Principal{}, graphql.Request{Query: "{list:" + plural + "(first:100){edges{cursor node{id}}}}"})
 		var got struct {
 			Data struct {
@@ -211,7 +213,8 @@ func (r *rig) readChanges(t *testing.T, feed *resource.Feed, start resource.Posi
 	t.Helper()
 	r.changes, r.now = map[string]json.RawMessage{}, feed.Now().String()
 	r.places = map[string]uint64{start.String(): start.Seq, r.now: feed.Now().Seq}
-	for _, typ := range []string{"User", "Post", "Follow"} {
+	for _, res := range r.model.Resources {
+		typ := res.Name
 		resp := r.engine.Execute(t.Context(), auth.Principal{}, graphql.Request{Query: fmt.Sprintf(
 			"{page:%sChanges(after:%q,first:100){nodes{kind id at cursor}}}", strings.ToLower(typ), start)})
 		var got struct {
@@ -316,7 +319,7 @@ func (r *rig) ask(t *testing.T, requests []request, introspection json.RawMessag
 	}
 	input, err := json.Marshal(map[string]any{
 		"sdl": r.model.SDL, "records": r.records, "cursors": r.cursors, "lab": r.lab,
-		"changes": r.changes, "places": r.places, "now": r.now,
+		"changes": r.changes, "places": r.places, "now": r.now, "values": r.values,
 		"requests": requests, "introspection": introspection,
 	})
 	if err != nil {
