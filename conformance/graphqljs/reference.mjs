@@ -11,7 +11,7 @@ const schema = buildSchema(input.sdl);
 const tables = structuredClone(input.records);
 
 const fail = (code, message) => { throw new GraphQLError(message, { extensions: { code } }); };
-const compare = (a, b) => Buffer.compare(Buffer.from(String(a)), Buffer.from(String(b)));
+const compare = (a, b) => (b == null) - (a == null) || Buffer.compare(Buffer.from(String(a)), Buffer.from(String(b)));
 const find = (type, id) => tables[type].find((r) => r.id === id);
 const newestFirst = (list) => [...list].sort((a, b) => compare(b.id, a.id));
 
