@@ -138,7 +138,12 @@ func (op *operation) rules() schema.Roles { return op.plan.roles }
 
 // Kind returns what kind of operation the request asks for: "query",
 // "mutation" or "subscription". The error says why it cannot be told.
+//
+// Nothing is read for a caller, the principal in ctx, whose requests are used up.
 func (e *Engine) Kind(ctx context.Context, r Request) (string, error) {
+	if err := e.options.Quota.Peek(ctx, auth.FromContext(ctx)); err != nil {
+		return "", err
+	}
 	if _, err := e.identify(ctx, &r); err != nil {
 		return "", err
 	}

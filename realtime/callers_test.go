@@ -59,3 +59,11 @@ func stream(t *testing.T, url, token string) int {
 	resp.Body.Close()
 	return resp.StatusCode
 }
+
+func TestACallerWhoHasUsedUpItsRateIsToldSo(t *testing.T) {
+	t.Parallel()
+	f := serve(t, realtime.Options{})
+	c := connect(t, f.url, "")
+	c.send(`{"id":"1","type":"subscribe","payload":{"query":"limited { x }"}}`)
+	c.expect(`{"id":"1","type":"error","payload":[{"message":"too many requests","extensions":{"code":"RATE_LIMITED"}}]}`)
+}

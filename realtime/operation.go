@@ -44,7 +44,12 @@ func (s *socket) subscribe(m message) {
 		after = resume
 	}
 	defer s.hub.survive(op.fail)
-	if kind, err := s.hub.engine.Kind(ctx, r); err == nil && kind == "subscription" {
+	kind, err := s.hub.engine.Kind(auth.NewContext(ctx, who), r)
+	if fault.Is(err, fault.RateLimited) {
+		op.fail(errorList(fault.Of(err), ""))
+		return
+	}
+	if err == nil && kind == "subscription" {
 		stop, failed := s.hub.engine.Subscribe(ctx, who, r, after, op)
 		if failed != nil {
 			op.fail(errorsOf(*failed))

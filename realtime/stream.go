@@ -57,8 +57,10 @@ func (st *stream) start(ctx context.Context, r *http.Request, who auth.Principal
 		st.End(errorList(fault.Of(err), ""))
 		return ended
 	}
-	kind, err := st.hub.engine.Kind(ctx, req)
+	kind, err := st.hub.engine.Kind(auth.NewContext(ctx, who), req)
 	switch {
+	case fault.Is(err, fault.RateLimited):
+		st.End(errorList(fault.Of(err), ""))
 	case err == nil && kind == "subscription":
 		stop, failed := st.hub.engine.Subscribe(ctx, who, req, lastEventID(r, cursor), st)
 		if failed == nil {
