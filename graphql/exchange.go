@@ -104,9 +104,10 @@ func levelOf(f *fault.Error) slog.Level {
 	return slog.LevelWarn
 }
 
-// adopt gives a code to an error that is not ours: an extension's.
+// adopt gives one of our codes to an error that has none: an extension's, say,
+// or a function's that made one up.
 func (r *run) adopt(ctx context.Context, err *gqlerror.Error) {
-	if _, ours := err.Extensions["code"].(string); ours {
+	if code, ok := err.Extensions["code"].(string); ok && fault.Code(code).Known() {
 		return
 	}
 	if err.Extensions == nil {
@@ -114,6 +115,6 @@ func (r *run) adopt(ctx context.Context, err *gqlerror.Error) {
 	}
 	err.Extensions["code"] = string(fault.Internal)
 	r.identify(err)
-	r.engine.log.LogAttrs(ctx, slog.LevelError, "an extension failed",
+	r.engine.log.LogAttrs(ctx, slog.LevelError, "an error without a code of ours",
 		slog.String("request", r.request().id()), slog.Any("err", err))
 }
