@@ -20,6 +20,7 @@ everything() {
   measure '^Benchmark(Query|Event)$' -test.cpu 1
   measure '^BenchmarkQuery$' -test.cpu 2
   measure '^Benchmark(Append|Call|Command|Delivery)$' -test.cpu 2
+  measure '^BenchmarkHTTP$' -test.cpu 1
   room view '^Benchmark(Apply2000|Get|Related20x5|List20)$/^(1|20|direct|through|byID|byTime|byTwo|)$'
   room soap '^BenchmarkScan$'
 }
@@ -32,3 +33,4 @@ if grep -q -e '--- FAIL' "$dir/out"; then
   exit 1
 fi
 go run ./table <"$dir/out"
+http/run.sh

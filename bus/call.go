@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -78,22 +77,12 @@ func serviceFault(m *nats.Msg) *fault.Error {
 		return nil
 	}
 	if len(m.Data) > 0 {
-		if f := fault.Decode(m.Data); f.Err == nil && known(f.Code) {
+		if f := fault.Decode(m.Data); f.Err == nil {
 			return f
 		}
 	}
-	if known(fault.Code(code)) {
+	if fault.Code(code).Known() {
 		return fault.New(fault.Code(code), "%s", text)
 	}
 	return fault.Wrap(fmt.Errorf("the service answered %.20q %.200q", code, text), fault.Internal, "internal error")
-}
-
-// known reports whether a foreign code is one of the closed set.
-func known(c fault.Code) bool { return slices.Contains(codes[:], c) }
-
-var codes = [...]fault.Code{
-	fault.BadRequest, fault.ParseFailed, fault.ValidationFailed, fault.BadUserInput, fault.Unauthenticated,
-	fault.Forbidden, fault.NotFound, fault.Conflict, fault.Timeout, fault.RateLimited, fault.DepthLimitExceeded,
-	fault.CostLimitExceeded, fault.PersistedQueryNotFound, fault.IntrospectionDisabled, fault.CursorExpired,
-	fault.PayloadTooLarge, fault.Unavailable, fault.Internal,
 }

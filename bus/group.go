@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -119,9 +120,15 @@ func (g *group) close() {
 	g.done.Wait()
 }
 
-// commitGroups sends what waits, group after group, until nothing does.
+// commitGroups sends what waits, group after group, until nothing does. Whoever
+// is about to join goes first: those who were just answered often come again.
 func (b *Bus) commitGroups() {
-	for members := b.group.take(); members != nil; members = b.group.take() {
+	for {
+		runtime.Gosched()
+		members := b.group.take()
+		if members == nil {
+			return
+		}
 		b.commitGroup(members)
 	}
 }

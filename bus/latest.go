@@ -31,8 +31,8 @@ func (b *Bus) Latest(ctx context.Context, filter string, upto uint64, fn func(Me
 	if upto == 0 {
 		return nil
 	}
-	l := latest{bus: b, upto: upto, fn: fn}
-	err := l.run(ctx, filter)
+	l := latest{bus: b, filter: filter, upto: upto, fn: fn}
+	err := l.run(ctx)
 	if h, ok := err.(fnError); ok {
 		return h.error
 	}
@@ -42,20 +42,26 @@ func (b *Bus) Latest(ctx context.Context, filter string, upto uint64, fn func(Me
 	return nil
 }
 
+// pulled is how many messages wait here for fn at most. A limit in bytes would
+// be better, but then the server loses a message now and then at the end of a
+// pull that needs no acknowledgement.
+const pulled = 128
+
 // latest is one run over the newest messages. It serves one goroutine.
 type latest struct {
-	bus  *Bus
-	upto uint64
-	fn   func(Message) error
-	seen uint64 // messages that the consumer has sent
+	bus    *Bus
+	filter string
+	upto   uint64
+	fn     func(Message) error
+	seen   uint64 // messages that the consumer has sent
 }
 
-func (l *latest) run(ctx context.Context, filter string) error {
+func (l *latest) run(ctx context.Context) error {
 	making, cancel := l.bus.bound(ctx)
 	defer cancel()
 	c, err := l.bus.js.CreateConsumer(making, l.bus.subjects.Stream(), jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
-		FilterSubject: filter,
+		FilterSubject: l.filter,
 		AckPolicy:     jetstream.AckNonePolicy,
 		MemoryStorage: true, Replicas: 1,
 		InactiveThreshold: time.Minute,
@@ -70,9 +76,11 @@ func (l *latest) run(ctx context.Context, filter string) error {
 		_ = l.bus.js.DeleteConsumer(ctx, l.bus.subjects.Stream(), info.Name) // else it ends by itself
 	}()
 	if info.NumPending == 0 {
-		return nil
+		if end, err := l.complete(ctx, 0); end || err != nil {
+			return err
+		}
 	}
-	msgs, err := c.Messages(jetstream.PullMaxMessagesWithBytesLimit(batchMessages, int(max(batchBytes, 2*l.bus.nc.MaxPayload()))))
+	msgs, err := c.Messages(jetstream.PullMaxMessages(pulled))
 	if err != nil {
 		return unavailable(err)
 	}
@@ -110,5 +118,23 @@ func (l *latest) next(ctx context.Context, msgs jetstream.MessagesContext) (end 
 			return false, err
 		}
 	}
-	return meta.NumPending == 0 || meta.Sequence.Stream >= l.upto, nil
+	switch pos := meta.Sequence.Stream; {
+	case pos >= l.upto:
+		return true, nil
+	case meta.NumPending > 0:
+		return false, nil
+	default:
+		return l.complete(ctx, pos)
+	}
+}
+
+// complete reports whether nothing follows after pos, when the server that runs
+// the consumer says so. With several replicas that one may be behind, and what
+// it lacks comes when it has caught up: the log's leader has the word.
+func (l *latest) complete(ctx context.Context, pos uint64) (bool, error) {
+	if !l.bus.replicated.Load() {
+		return true, nil
+	}
+	m, err := l.bus.leaderGet(ctx, getRequest{Seq: pos + 1, NextFor: l.filter})
+	return err == nil && (m == nil || m.Seq > l.upto), err
 }

@@ -93,3 +93,22 @@ func TestWhoComesToLookCreatesNoLog(t *testing.T) {
 	}
 	bustest.Open(t, bus.Options{Dir: dir, Existing: true})
 }
+
+func TestLatestMissesNothingThatAReplicaLacks(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts a cluster")
+	}
+	b := openCluster(t, startCluster(t))
+	for n := 1; n <= 20; n++ {
+		insist(t, b, bus.Entry{Subject: b.Subjects().Record("User", fmt.Sprint(n)), Data: []byte("x")})
+		_, last, err := b.State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := 0
+		if err := b.Latest(t.Context(), b.Subjects().EveryRecord(), last, func(bus.Message) error { count++; return nil }); err != nil || count != n {
+			t.Fatalf("%d of %d records, %v", count, n, err)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Code says what kind of failure it was. The set is closed: it is the one that
@@ -38,6 +39,16 @@ const (
 	Unavailable            Code = "UNAVAILABLE"               // nobody is there to do the work; trying again later is right
 	Internal               Code = "INTERNAL"                  // a fault of ours, or of a part of ours
 )
+
+// codes are all of them.
+var codes = [...]Code{
+	BadRequest, ParseFailed, ValidationFailed, BadUserInput, Unauthenticated, Forbidden, NotFound, Conflict, Timeout,
+	RateLimited, DepthLimitExceeded, CostLimitExceeded, PersistedQueryNotFound, IntrospectionDisabled, CursorExpired,
+	PayloadTooLarge, Unavailable, Internal,
+}
+
+// Known reports whether a code is one of the closed set. Foreign ones are not.
+func (c Code) Known() bool { return slices.Contains(codes[:], c) }
 
 // Error is a failure that someone far away must be able to tell from another.
 // Message is shown to strangers; Err is the cause, for the log alone. Errors
@@ -77,14 +88,15 @@ func Wrap(err error, code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...), Err: err}
 }
 
-// Of returns err as an *Error: itself when it is or wraps one, Timeout for a
-// deadline that passed, Unavailable for a cancelled context, and Internal with
-// a message that says nothing for every other. Of(nil) is nil.
+// Of returns err as an *Error: itself when it is or wraps one with a code of
+// the closed set, Timeout for a deadline that passed, Unavailable for a
+// cancelled context, and Internal with a message that says nothing for every
+// other. Of(nil) is nil.
 func Of(err error) *Error {
 	if err == nil {
 		return nil
 	}
-	if e, ok := errors.AsType[*Error](err); ok {
+	if e, ok := errors.AsType[*Error](err); ok && e.Code.Known() {
 		return e
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -102,10 +114,11 @@ func Is(err error, code Code) bool {
 }
 
 // Decode reads an Error that another process wrote as JSON. What is not such
-// an object becomes Internal with the bytes as its cause.
+// an object, or has a code of its own, becomes Internal with the bytes as its
+// cause.
 func Decode(data []byte) *Error {
 	var e Error
-	if err := json.Unmarshal(data, &e); err != nil || e.Code == "" {
+	if err := json.Unmarshal(data, &e); err != nil || !e.Code.Known() {
 		return Wrap(fmt.Errorf("foreign error %.200q", data), Internal, "internal error")
 	}
 	return &e

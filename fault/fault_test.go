@@ -20,6 +20,7 @@ func TestOf(t *testing.T) {
 	}{
 		{own, fault.NotFound, "no user"},
 		{fmt.Errorf("read: %w", own), fault.NotFound, "no user"},
+		{fault.New("OF_THEIR_OWN", "hunter2"), fault.Internal, "internal error"},
 		{errors.New("password is hunter2"), fault.Internal, "internal error"},
 		{context.DeadlineExceeded, fault.Timeout, "the operation took too long"},
 		{fmt.Errorf("x: %w", context.Canceled), fault.Unavailable, "the operation was cancelled"},
@@ -47,9 +48,16 @@ func TestDecodeReadsWhatAnotherProcessWrote(t *testing.T) {
 	if f := fault.Decode(data); f.Code != fault.BadUserInput || f.Field != "input.email" || f.Message != "not an email" {
 		t.Errorf("%+v", f)
 	}
-	for _, foreign := range []string{"", "{}", "boom", `{"message":"x"}`, `[1]`} {
+	for _, foreign := range []string{"", "{}", "boom", `{"message":"x"}`, `[1]`, `{"code":"OF_THEIR_OWN","message":"x"}`} {
 		if f := fault.Decode([]byte(foreign)); f.Code != fault.Internal || f.Message != "internal error" {
 			t.Errorf("%q: %+v", foreign, f)
 		}
+	}
+}
+
+func TestTheCodesAreAClosedSet(t *testing.T) {
+	t.Parallel()
+	if !fault.Internal.Known() || !fault.BadRequest.Known() || fault.Code("").Known() || fault.Code("OF_THEIR_OWN").Known() {
+		t.Error("a code is wrongly known or unknown")
 	}
 }

@@ -2,11 +2,13 @@ package graphql
 
 import (
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 
 	"tidings/fault"
+	"tidings/internal/rawjson"
 )
 
 // The headers by which a request asks for more than its operation, and by
@@ -43,51 +45,91 @@ func (r *Request) ReadHeader(h http.Header) error {
 	return err
 }
 
-// extensions are those members of a request's extensions that are known here.
-type extensions struct {
-	PersistedQuery *struct {
-		Version    int    `json:"version"`
-		SHA256Hash string `json:"sha256Hash"`
-	} `json:"persistedQuery"`
-	Position       json.RawMessage `json:"position"`
-	IdempotencyKey *string         `json:"idempotencyKey"`
+// asked is what a request asks for beside its operation. It does not hold the
+// request itself, which may be large, while a subscription lasts.
+type asked struct {
+	position string // to wait for
+	tell     bool   // a position
+	key      string // of idempotency
+}
+
+func (r *Request) asked() asked {
+	return asked{position: r.Position, tell: r.WantPosition, key: r.IdempotencyKey}
 }
 
 // readExtensions reads what the extensions ask for into r, where the headers
 // have not asked already, and returns the hash of Apollo's persisted query.
+// Members that are not known here are ignored. The fault is BadRequest.
 func (r *Request) readExtensions() (hash string, err error) {
 	raw := bytes.TrimSpace(r.Extensions)
-	if len(raw) == 0 || string(raw) == "null" {
+	if rawjson.IsNull(raw) {
 		return "", nil
 	}
-	var x extensions
-	if err := json.Unmarshal(raw, &x); err != nil {
-		return "", fault.New(fault.BadRequest, "the extensions cannot be read: persistedQuery is {version: 1, sha256Hash: String}, idempotencyKey a string")
+	notObject := rawjson.Members(raw, func(key, value []byte) {
+		if err != nil || rawjson.IsNull(value) {
+			return
+		}
+		switch plainKey(key) {
+		case "persistedQuery":
+			hash, err = readPersistedQuery(value)
+		case "position":
+			err = r.readPosition(value)
+		case "idempotencyKey":
+			err = r.readKey(value)
+		}
+	})
+	if notObject != nil {
+		return "", fault.New(fault.BadRequest, "\"extensions\" must be an object")
 	}
-	switch position := string(x.Position); {
-	case position == "" || position == "null" || position == "false":
-	case position == "true":
-		r.WantPosition = true
-	case position[0] != '"':
-		return "", fault.New(fault.BadRequest, "extensions.position must be a position to wait for, or true to be told one")
+	return hash, err
+}
+
+// plainKey is the name of a member, whichever way it was written.
+func plainKey(key []byte) string {
+	if bytes.IndexByte(key, '\\') < 0 {
+		return string(key)
+	}
+	return rawjson.Unquote(slices.Concat([]byte(`"`), key, []byte(`"`)))
+}
+
+func readPersistedQuery(raw []byte) (hash string, err error) {
+	version := ""
+	notObject := rawjson.Members(raw, func(key, value []byte) {
+		switch plainKey(key) {
+		case "version":
+			version = string(value)
+		case "sha256Hash":
+			hash = rawjson.Unquote(value)
+		}
+	})
+	if notObject != nil || version != "1" || hash == "" {
+		return "", fault.New(fault.BadRequest, "Unsupported persisted query: send {version: 1, sha256Hash: String}")
+	}
+	return hash, nil
+}
+
+// readPosition reads a position to wait for, or the wish to be told one.
+func (r *Request) readPosition(raw []byte) error {
+	switch {
+	case string(raw) == "false":
+		return nil
+	case string(raw) == "true":
+	case raw[0] == '"':
+		r.Position = cmp.Or(r.Position, rawjson.Unquote(raw))
 	default:
-		r.WantPosition = true
-		if r.Position == "" {
-			_ = json.Unmarshal(x.Position, &r.Position) // it is a string
-		}
+		return fault.New(fault.BadRequest, "extensions.position must be a position to wait for, or true to be told one")
 	}
-	if x.IdempotencyKey != nil && r.IdempotencyKey == "" {
-		if r.IdempotencyKey = *x.IdempotencyKey; !validKey(r.IdempotencyKey) {
-			return "", errKey
-		}
+	r.WantPosition = true
+	return nil
+}
+
+func (r *Request) readKey(raw []byte) error {
+	key := rawjson.Unquote(raw)
+	if !validKey(key) {
+		return errKey
 	}
-	if x.PersistedQuery == nil {
-		return "", nil
-	}
-	if x.PersistedQuery.Version != 1 || x.PersistedQuery.SHA256Hash == "" {
-		return "", fault.New(fault.BadRequest, "Unsupported persisted query: send version 1 and a sha256Hash")
-	}
-	return x.PersistedQuery.SHA256Hash, nil
+	r.IdempotencyKey = cmp.Or(r.IdempotencyKey, key)
+	return nil
 }
 
 // maxKey bounds an idempotency key, in bytes.

@@ -11,21 +11,26 @@ import (
 	"tidings/schema"
 )
 
+// varies are further request headers that an answer depends on: a shared cache
+// must not give a request with a position what it got before.
+const varies = ", " + HeaderPosition + ", " + HeaderWant + ", " + HeaderCost
+
 // freshen sets what a cache may do with the answer to a GET, and reports
 // whether the client has this very answer already, so that there is nothing
 // more to send (RFC 9111 and 9110, 13.1.2). An answer with an error is not to
 // be stored. What everybody may see and an anonymous caller got, shared caches
 // may keep for Options.CacheMaxAge; all else is the caller's own.
 func (a *answerer) freshen(op *operation, who auth.Principal, resp *Response) (unchanged bool) {
-	if resp.Failed || resp.Code != "" || op.asked.WantPosition {
+	if resp.Failed || resp.Code != "" || op.asked.tell || op.told {
 		return false
 	}
 	h := a.w.Header()
+	a.vary = varies
 	if age := int(a.engine.options.CacheMaxAge.Seconds()); op.public(who) {
 		h.Set("Cache-Control", "public, max-age="+strconv.Itoa(age))
 	} else {
 		h.Set("Cache-Control", "private, no-cache")
-		a.vary = ", Authorization"
+		a.vary += ", Authorization"
 	}
 	sum := sha256.Sum256(resp.Body)
 	tag := `W/"` + base64.RawURLEncoding.EncodeToString(sum[:15]) + `"` // weak: gzip has other bytes

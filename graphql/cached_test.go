@@ -49,7 +49,7 @@ func TestWhatCachesMayKeep(t *testing.T) {
 			t.Errorf("%s: ETag %q", name, r.Header.Get("ETag"))
 		}
 		vary := strings.Join(r.Header.Values("Vary"), ",")
-		if strings.Contains(vary, "Authorization") != (c.want == own) {
+		if strings.Contains(vary, "Authorization") != (c.want == own) || strings.Contains(vary, "Tidings-Position") != (c.want != none) {
 			t.Errorf("%s: Vary %q", name, vary)
 		}
 	}

@@ -62,6 +62,8 @@ func (c *compiler) root(typ string, def *ast.Definition, nodes []*ast.Field) *ro
 		r.target = c.connection(r.generated.Resource, nodes)
 	case schema.RootChanged:
 		r.target = c.change(r.generated.Resource, nodes)
+	case schema.RootChanges:
+		r.target = c.changes(r.generated.Resource, nodes)
 	default:
 		r.target = c.record(r.generated.Resource, nodes)
 	}
@@ -193,6 +195,16 @@ func (c *compiler) change(r *schema.Resource, nodes []*ast.Field) *object {
 	return c.object(nodes, func(_ *object, f *field) {
 		if f.nodes[0].Name == r.Singular {
 			f.source, f.target = sourceRecord, c.record(r, f.nodes)
+		}
+	})
+}
+
+// changes compiles a page of them.
+func (c *compiler) changes(r *schema.Resource, nodes []*ast.Field) *object {
+	c.plan.roles |= r.Auth[schema.Read].Roles
+	return c.object(nodes, func(_ *object, f *field) {
+		if f.nodes[0].Name == "nodes" {
+			f.source, f.target = sourceNodes, c.change(r, f.nodes)
 		}
 	})
 }

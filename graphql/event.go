@@ -15,8 +15,7 @@ import (
 // operation.rules does not tell apart.
 func (e *Engine) event(ctx context.Context, who auth.Principal, op *operation, ev resource.Event) (payload []byte, skip bool) {
 	f := op.plan.roots[0]
-	res := f.generated.Resource
-	if rule := res.Auth[schema.Read]; !who.May(rule, "") && !who.May(rule, resource.Owner(res, ev.Raw)) {
+	if !mayKnow(who, f.generated.Resource, ev) {
 		return nil, true
 	}
 	if f.reads() {
@@ -26,14 +25,19 @@ func (e *Engine) event(ctx context.Context, who auth.Principal, op *operation, e
 	}
 	r := e.newRun(ctx, maxEvent, who, op)
 	defer r.done()
-	cursor := resource.Position{Log: e.logID(), Seq: ev.Seq}.String()
-	b := &batch{object: f.target, rows: [][]byte{change(ev, cursor)}}
-	r.changed(ctx, b, ev)
+	cursor := r.cursor(ev.Seq)
+	b := r.changed(ctx, f.target, []resource.Event{ev})
 	return r.payload(func() bool { return r.rooted(f, single(b)) }, cursor), false
 }
 
 // eventTime is how long one event may take: others wait behind it.
 const eventTime = time.Second
+
+// mayKnow reports whether the caller may read the record that changed.
+func mayKnow(who auth.Principal, res *schema.Resource, ev resource.Event) bool {
+	rule := res.Auth[schema.Read]
+	return who.May(rule, "") || who.May(rule, resource.Owner(res, ev.Raw))
+}
 
 // reads reports whether an event's record leads to others.
 func (f *root) reads() bool {
@@ -45,22 +49,33 @@ func (f *root) reads() bool {
 	return false
 }
 
-// changed fills in the one batch that a change leads to: its record.
-func (r *run) changed(ctx context.Context, b *batch, ev resource.Event) {
-	b.links = make([]link, b.object.links)
-	for i := range b.object.fields {
-		f := &b.object.fields[i]
-		if f.source != sourceRecord {
-			continue
-		}
-		if ev.Kind == resource.Deleted {
-			b.links[f.link].spans = []span{nothing}
-			continue
-		}
-		next := &batch{object: f.target, rows: [][]byte{ev.Raw}}
-		r.resolve(ctx, next)
-		b.links[f.link].next = next
+// changed returns a batch of changes, with the records that they lead to.
+func (r *run) changed(ctx context.Context, o *object, events []resource.Event) *batch {
+	b := &batch{object: o, rows: make([][]byte, len(events)), links: make([]link, o.links)}
+	for i, ev := range events {
+		b.rows[i] = change(ev, r.cursor(ev.Seq))
 	}
+	for i := range o.fields {
+		if f := &o.fields[i]; f.source == sourceRecord {
+			b.links[f.link] = recordsOf(f.target, events)
+			r.resolve(ctx, b.links[f.link].next)
+		}
+	}
+	return b
+}
+
+// recordsOf leads from each change to its record, if that was not deleted.
+func recordsOf(o *object, events []resource.Event) link {
+	l := link{next: &batch{object: o}, spans: make([]span, len(events))}
+	for i, ev := range events {
+		l.spans[i] = nothing
+		if ev.Kind != resource.Deleted {
+			n := int32(len(l.next.rows))
+			l.spans[i] = span{n, n + 1}
+			l.next.rows = append(l.next.rows, ev.Raw)
+		}
+	}
+	return l
 }
 
 // change is what a change says of itself, as the record of its type.

@@ -1,8 +1,10 @@
 package graphql
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -10,12 +12,15 @@ import (
 	"tidings/fault"
 )
 
+// HeaderRequestID tells a client what its request is called in the log.
+const HeaderRequestID = "Tidings-Request-Id"
+
 // Exchange is what the edge tells the engine about one request, and what it
 // learns of it for its own log. It belongs to the goroutine that serves the
 // request.
 type Exchange struct {
 	// ID names the request in the log and in the errors that point there. The
-	// edge sets it, and tells it to the client as Tidings-Request-Id.
+	// edge sets it before it calls anything, and tells the client by HeaderRequestID.
 	ID string
 
 	// What ServeHTTP fills in; all empty when another handler answered.
@@ -72,9 +77,37 @@ func (r *run) identify(err *gqlerror.Error) {
 	}
 }
 
-// adopt gives a code to an error that is not ours: an extension's.
+// told is what a caller is told of a failure that is no field's. One that is not
+// the caller's carries the id under which the log says why.
+func (e *Engine) told(ctx context.Context, err error) *gqlerror.Error {
+	f := fault.Of(err)
+	told := refuse(nil, f.Code, "%s", f.Message)
+	if f.Field != "" {
+		told.Extensions["field"] = f.Field
+	}
+	if faulty(f.Code) {
+		id := cmp.Or(ExchangeOf(ctx), &Exchange{}).id()
+		told.Extensions["requestId"] = id
+		e.log.LogAttrs(ctx, levelOf(f), "an operation failed", slog.String("request", id), slog.Any("err", err))
+	}
+	return told
+}
+
+// levelOf is how loud the log is about a failure that is not the caller's.
+func levelOf(f *fault.Error) slog.Level {
+	switch {
+	case f.Code == fault.Internal:
+		return slog.LevelError
+	case f.Err == nil || errors.Is(f.Err, context.Canceled): // the caller was told all, or has gone
+		return slog.LevelDebug
+	}
+	return slog.LevelWarn
+}
+
+// adopt gives one of our codes to an error that has none: an extension's, say,
+// or a function's that made one up.
 func (r *run) adopt(ctx context.Context, err *gqlerror.Error) {
-	if _, ours := err.Extensions["code"].(string); ours {
+	if code, ok := err.Extensions["code"].(string); ok && fault.Code(code).Known() {
 		return
 	}
 	if err.Extensions == nil {
@@ -82,6 +115,6 @@ func (r *run) adopt(ctx context.Context, err *gqlerror.Error) {
 	}
 	err.Extensions["code"] = string(fault.Internal)
 	r.identify(err)
-	r.engine.log.LogAttrs(ctx, slog.LevelError, "an extension failed",
+	r.engine.log.LogAttrs(ctx, slog.LevelError, "an error without a code of ours",
 		slog.String("request", r.request().id()), slog.Any("err", err))
 }

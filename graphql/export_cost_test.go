@@ -1,5 +1,7 @@
 package graphql
 
+import "context"
+
 // Price estimates what a request costs, as Execute does before it runs it.
 func (e *Engine) Price(r Request) (int, *Response) {
 	op, failed := e.Prepare(r)
@@ -8,7 +10,7 @@ func (e *Engine) Price(r Request) (int, *Response) {
 	}
 	cost, err := e.price(op)
 	if err != nil {
-		return 0, e.refusal(err)
+		return 0, e.refusal(context.Background(), err)
 	}
 	return cost, nil
 }

@@ -134,6 +134,9 @@ func readPost(w http.ResponseWriter, r *http.Request, most int) (req Request, st
 // happen) may still be JSON, but is read only when one of the headers is there
 // that no page can send without the browser asking us first.
 func checkContentType(h http.Header) error {
+	if h.Get("Content-Type") == typeJSON { // as nearly all send it
+		return nil
+	}
 	media, params, err := mime.ParseMediaType(h.Get("Content-Type"))
 	switch {
 	case err == nil && media == typeJSON:
@@ -141,7 +144,7 @@ func checkContentType(h http.Header) error {
 	default:
 		return fault.New(fault.BadRequest, "send the request as Content-Type: %s", typeJSON)
 	}
-	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
+	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "utf8") {
 		return fault.New(fault.BadRequest, "send the request in UTF-8")
 	}
 	return nil
@@ -159,10 +162,12 @@ func preflighted(h http.Header) bool {
 }
 
 func readBody(w http.ResponseWriter, r *http.Request, most int) ([]byte, error) {
-	var buf bytes.Buffer
 	if n := r.ContentLength; n > 0 && n <= int64(most) {
-		buf.Grow(int(n) + bytes.MinRead)
+		body := make([]byte, n)
+		_, err := io.ReadFull(r.Body, body)
+		return body, err
 	}
+	var buf bytes.Buffer
 	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, int64(most)))
 	return buf.Bytes(), err
 }
@@ -180,7 +185,11 @@ func DecodeRequest(body []byte) (Request, error) {
 	case start[0] != '{':
 		return req, fault.New(fault.BadRequest, "the request must be a JSON object")
 	}
-	dec := json.NewDecoder(bytes.NewReader(body))
+	if json.Unmarshal(body, &req) == nil {
+		return req, req.check()
+	}
+	req = Request{}
+	dec := json.NewDecoder(bytes.NewReader(body)) // tells what is wrong
 	if err := dec.Decode(&req); err != nil {
 		if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return req, fault.New(fault.BadRequest, "%q must be a string", wrongType.Field)

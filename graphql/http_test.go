@@ -35,6 +35,7 @@ func TestHTTPFollowsItsSpecification(t *testing.T) {
 		{name: "post", body: good, want: answer},
 		{name: "post, typed", accept: typed, body: good, want: answer, kind: typed},
 		{name: "charset", content: "application/json; charset=UTF-8", body: good, want: answer},
+		{name: "quoted charset", content: `application/json; charset="utf8"`, body: good, want: answer},
 		{name: "other charset", content: "application/json; charset=latin1", body: good, status: 415},
 		{name: "form", content: "application/x-www-form-urlencoded", body: "query=%7B__typename%7D", status: 415},
 		{name: "plain text", content: "text/plain", body: good, status: 415},

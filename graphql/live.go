@@ -72,7 +72,7 @@ func (e *Engine) Subscribe(ctx context.Context, who auth.Principal, r Request, a
 		return nil, e.failure(gqlerror.List{refuse(op.def.Position, fault.BadRequest, "Only a subscription can be subscribed to.")})
 	}
 	if err := e.live.start(e); err != nil {
-		return nil, e.refusal(err)
+		return nil, e.refusal(ctx, err)
 	}
 	if err := op.allows(who); err != nil {
 		return nil, e.failure(gqlerror.List{err})
@@ -82,22 +82,22 @@ func (e *Engine) Subscribe(ctx context.Context, who auth.Principal, r Request, a
 	}
 	rule := op.root.generated.Resource.Auth[schema.Read]
 	if !rule.Roles.Has(schema.Anyone) && !who.May(rule, who.Subject) {
-		return nil, e.refusal(fault.New(fault.Forbidden, "you may not read %s", op.root.generated.Resource.Name))
+		return nil, e.refusal(ctx, fault.New(fault.Forbidden, "you may not read %s", op.root.generated.Resource.Name))
 	}
 	if after == "" {
 		m := &member{sink: s, after: e.feed.Now().Seq}
 		if !e.live.join(op, who, m) {
-			return nil, e.refusal(errStopping)
+			return nil, e.refusal(ctx, errStopping)
 		}
 		return m.leave, nil
 	}
 	at, err := e.position(after)
 	if err != nil {
-		return nil, e.refusal(err)
+		return nil, e.refusal(ctx, err)
 	}
 	m := &member{sink: s, behind: true}
 	if !e.live.join(op, who, m) {
-		return nil, e.refusal(errStopping)
+		return nil, e.refusal(ctx, errStopping)
 	}
 	e.live.replay(e, m, at)
 	return m.leave, nil
@@ -114,15 +114,13 @@ func (e *Engine) position(cursor string) (uint64, error) {
 	return p.Seq, nil
 }
 
-func (e *Engine) refusal(err error) *Response {
-	f := fault.Of(err)
-	return e.failure(gqlerror.List{refuse(nil, f.Code, "%s", f.Message)})
+func (e *Engine) refusal(ctx context.Context, err error) *Response {
+	return e.failure(gqlerror.List{e.told(ctx, err)})
 }
 
 // errorList is what End takes.
-func errorList(err error) []byte {
-	f := fault.Of(err)
-	return appendErrors(nil, gqlerror.List{refuse(nil, f.Code, "%s", f.Message)})
+func (e *Engine) errorList(ctx context.Context, err error) []byte {
+	return appendErrors(nil, gqlerror.List{e.told(ctx, err)})
 }
 
 // view is all of the caller that the operation's answer depends on. Groups are
@@ -170,7 +168,7 @@ func (e *Engine) Stats() LiveStats {
 // it has ended, and may be called twice.
 func (e *Engine) Close() { e.live.close(e) }
 
-// live is the engine's running subscriptions. The zero value is ready: nothing
+// live is the engine's running subscriptions. With slots it is ready: nothing
 // runs before the first one.
 //
 // Each shard has its groups, a bounded queue of events and one goroutine that
@@ -212,7 +210,6 @@ func (l *live) start(e *Engine) error {
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.seed = maphash.MakeSeed()
-	l.slots = make(chan struct{}, maxReads)
 	for range runtime.GOMAXPROCS(0) {
 		if err := l.startShard(e); err != nil {
 			l.stop(e)
@@ -252,8 +249,9 @@ func (l *live) close(e *Engine) {
 		return
 	}
 	l.stop(e)
+	list := e.errorList(context.Background(), errStopping)
 	for _, s := range l.shards {
-		s.end(errorList(errStopping))
+		s.end(list)
 	}
 }
 

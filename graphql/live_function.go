@@ -18,14 +18,14 @@ func (e *Engine) call(ctx context.Context, who auth.Principal, op *operation, s 
 		defer cancel()
 		defer context.AfterFunc(life, cancel)()
 		if err := e.yieldTo(ctx, who, op, s); err != nil {
-			s.End(errorList(err))
+			s.End(e.errorList(ctx, err))
 			return
 		}
 		s.End(nil)
 	})
 	if !started {
 		cancel()
-		return nil, e.refusal(errStopping)
+		return nil, e.refusal(ctx, errStopping)
 	}
 	return cancel, nil
 }

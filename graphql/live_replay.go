@@ -3,7 +3,6 @@ package graphql
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"tidings/fault"
@@ -23,15 +22,12 @@ func (l *live) replay(e *Engine, m *member, at uint64) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		if code := fault.Of(err).Code; code == fault.Internal {
-			e.log.LogAttrs(ctx, slog.LevelError, "a replay failed", slog.Any("err", err))
-		}
 		if m.drop() {
-			m.sink.End(errorList(err))
+			m.sink.End(e.errorList(ctx, err))
 		}
 	})
 	if !started && m.drop() {
-		m.sink.End(errorList(errStopping))
+		m.sink.End(e.errorList(context.Background(), errStopping))
 	}
 }
 
@@ -46,9 +42,10 @@ const (
 // persist catches up, and begins again where it was when the log cannot be
 // reached for a while: to the sink the subscription would be over for good.
 func (e *Engine) persist(ctx context.Context, m *member, at uint64) error {
+	h := history{engine: e, topic: m.group.topic}
 	since := time.Now()
 	for {
-		reached, err := e.catchUp(ctx, m, at)
+		reached, err := e.catchUp(ctx, m, &h, at)
 		if code := fault.Of(err); err == nil || ctx.Err() != nil || code.Code != fault.Unavailable && code.Code != fault.Timeout {
 			return err
 		}
@@ -74,14 +71,14 @@ func (e *Engine) persist(ctx context.Context, m *member, at uint64) error {
 // held results goes round again.
 //
 // It returns the position that the sink has reached.
-func (e *Engine) catchUp(ctx context.Context, m *member, at uint64) (uint64, error) {
+func (e *Engine) catchUp(ctx context.Context, m *member, h *history, at uint64) (uint64, error) {
 	for {
 		upto, here := m.behindAt()
 		if !here {
 			return at, nil
 		}
-		for first := true; at < upto || first; first = false {
-			events, reached, err := e.history(ctx, m.group.topic, at, upto)
+		for first := true; at < upto || first || h.past != nil; first = false {
+			events, reached, err := h.next(ctx, at, upto)
 			if err != nil {
 				return at, err
 			}
@@ -139,35 +136,51 @@ const maxChunk = 256
 // errChunk ends the reading of a chunk that is full.
 var errChunk = errors.New("the chunk is full")
 
-// history returns the next events of a topic after a position, at most
-// maxChunk, and the position up to which they are all there are. It reaches
-// upto or, when there are more, the last of them.
-func (e *Engine) history(ctx context.Context, t topic, after, upto uint64) (events []resource.Event, reached uint64, err error) {
-	if after <= upto {
-		recent, err := e.feed.Recent(after, upto)
+// history is what a topic's subscribers have missed.
+type history struct {
+	engine *Engine
+	topic  topic
+	// past is the log's part of it, while that is being read: to its end, because
+	// what is gone from one chunk may first show in another. It outlives an error:
+	// the next attempt goes on where this one stopped.
+	past *resource.Past
+}
+
+// next returns the next events after a position, at most maxChunk, and the
+// position up to which they are all there are. It reaches upto or, when there
+// are more, the last of them.
+func (h *history) next(ctx context.Context, after, upto uint64) (events []resource.Event, reached uint64, err error) {
+	if h.past == nil && after <= upto {
+		recent, err := h.engine.feed.Recent(after, upto)
 		if err == nil {
-			events, reached = t.chunk(recent, upto)
+			events, reached = h.topic.chunk(recent, upto)
 			return events, reached, nil
 		}
 		if !errors.Is(err, resource.ErrBehind) {
 			return nil, after, err
 		}
 	}
+	if h.past == nil {
+		h.past = h.engine.feed.Past(h.topic.typ, h.topic.id, after)
+	}
 	select {
-	case e.live.slots <- struct{}{}:
+	case h.engine.live.slots <- struct{}{}:
 	case <-ctx.Done():
 		return nil, after, ctx.Err()
 	}
-	defer func() { <-e.live.slots }()
-	reached, err = e.feed.Replay(ctx, t.typ, t.id, after, func(ev resource.Event) error {
+	defer func() { <-h.engine.live.slots }()
+	reached, err = h.past.Read(ctx, func(ev resource.Event) error {
 		if len(events) == maxChunk {
 			return errChunk
 		}
 		events = append(events, ev)
 		return nil
 	})
-	if errors.Is(err, errChunk) {
-		return events, events[maxChunk-1].Seq, nil
+	if errors.Is(err, errChunk) || len(events) > 0 && err != nil {
+		return events, reached, nil // an error comes again when it is still there
+	}
+	if err == nil {
+		h.past = nil
 	}
 	return events, reached, err
 }

@@ -56,9 +56,9 @@ type member struct {
 type result struct {
 	seq     uint64
 	cursor  string
-	payload []byte
-	skip    bool // the group may not see the event
-	failed  bool // executing it went wrong beyond what a payload can say
+	payload []byte // the errors when it failed
+	skip    bool   // the group may not see the event
+	failed  bool   // executing it went wrong beyond what a payload can say
 }
 
 // The bounds of what is held for one member: what a sink's queue takes at once.
@@ -162,7 +162,7 @@ func (s *shard) handOut(g *group, r result) {
 			m.hold(r)
 		case r.failed:
 			s.removeLocked(m)
-			m.sink.End(errorList(errExecution))
+			m.sink.End(r.payload)
 		case !m.sink.Next(r.payload, r.cursor):
 			s.removeLocked(m)
 		default:
@@ -267,7 +267,7 @@ func (e *Engine) executeFor(ctx context.Context, g *group, ev resource.Event) (r
 		if p := recover(); p != nil {
 			e.log.LogAttrs(ctx, slog.LevelError, "an event could not be executed",
 				slog.Uint64("seq", ev.Seq), slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
-			r.failed = true
+			r.failed, r.payload = true, e.errorList(ctx, errExecution)
 		}
 	}()
 	r.payload, r.skip = e.event(ctx, g.who, g.op, ev)

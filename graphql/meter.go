@@ -34,7 +34,7 @@ func askedFor(r *http.Request) context.Context {
 // before it is read, its cost before it runs. Either result is nil.
 func (e *Engine) admit(ctx context.Context, who auth.Principal, r Request) (*operation, *Response) {
 	if err := e.options.Quota.Request(ctx, who); err != nil {
-		return nil, e.limited(err)
+		return nil, e.limited(ctx, err)
 	}
 	op, failed := e.prepare(ctx, r)
 	if failed != nil {
@@ -42,7 +42,7 @@ func (e *Engine) admit(ctx context.Context, who auth.Principal, r Request) (*ope
 	}
 	estimated, err := e.price(op)
 	if err != nil {
-		return nil, e.refusal(err)
+		return nil, e.refusal(ctx, err)
 	}
 	op.cost = Cost{Estimated: estimated, Max: e.options.Limits.Cost.budget(who)}
 	op.told = asksForCost(ctx, r)
@@ -52,7 +52,7 @@ func (e *Engine) admit(ctx context.Context, who auth.Principal, r Request) (*ope
 		}
 	}
 	if err := e.options.Quota.Spend(ctx, who, estimated); err != nil {
-		return nil, e.limited(err)
+		return nil, e.limited(ctx, err)
 	}
 	return op, nil
 }
@@ -78,11 +78,15 @@ func (e *Engine) measureDepth(depth int) {
 }
 
 // limited is the response to a caller who has used too much.
-func (e *Engine) limited(err error) *Response {
-	resp := e.refusal(err)
-	if x, ok := errors.AsType[*quota.Exceeded](err); ok {
-		resp.RetryAfter = x.After
+func (e *Engine) limited(ctx context.Context, err error) *Response {
+	told := e.told(ctx, err)
+	x, ok := errors.AsType[*quota.Exceeded](err)
+	if !ok {
+		return e.failure(gqlerror.List{told})
 	}
+	told.Extensions["retryAfter"] = int64(quota.Seconds(x.After))
+	resp := e.failure(gqlerror.List{told})
+	resp.RetryAfter = x.After
 	return resp
 }
 

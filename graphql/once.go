@@ -83,12 +83,12 @@ var (
 // what it came to before.
 func (e *Engine) once(ctx context.Context, who auth.Principal, op *operation) Response {
 	if e.options.Answers == nil {
-		return *e.refusal(errNoAnswers)
+		return *e.refusal(ctx, errNoAnswers)
 	}
 	c, kept, err := e.claim(ctx, who, op)
 	switch {
 	case err != nil:
-		return *e.refusal(err)
+		return *e.refusal(ctx, err)
 	case kept != nil:
 		return Response{Body: kept.body, Failed: kept.Failed, Code: kept.Code, Position: kept.Position, Replayed: true}
 	}
@@ -104,7 +104,7 @@ func (e *Engine) once(ctx context.Context, who auth.Principal, op *operation) Re
 func (e *Engine) claim(ctx context.Context, who auth.Principal, op *operation) (*claim, *entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout+2*claimGrace)
 	defer cancel()
-	c := &claim{name: keyName(who, op.asked.IdempotencyKey)}
+	c := &claim{name: keyName(who, op.asked.key)}
 	request := op.digest(who)
 	for look := minLook; ; look = min(2*look, maxLook) {
 		err := e.tryClaim(ctx, c, request)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"tidings/auth"
@@ -307,5 +308,39 @@ func TestALargeAnswerIsMadeAgain(t *testing.T) {
 	}
 	if string(first.Body) != string(again.Body) || again.Replayed || s.end(t) != last {
 		t.Errorf("%.300s", again.Body)
+	}
+}
+
+// What a function does leaves no trace that could be looked for: it is not
+// called again while nobody knows whether it was.
+func TestAFunctionIsNotCalledAgainInDoubt(t *testing.T) {
+	t.Parallel()
+	dir := socialDir(t)
+	dir["charge.graphql"] = &fstest.MapFile{Data: []byte(`type Mutation { charge(n: Int!): Int }`)}
+	var calls atomic.Int64
+	own := functions()
+	own["Mutation.charge"] = graphql.Function{Resolve: func(_ context.Context, c graphql.Call) (any, error) {
+		calls.Add(1)
+		return c.Args["n"], nil
+	}}
+	s := &service{Service: resourcetest.New(t, dir)}
+	store := &dying{Store: answers(t, s.Bus)}
+	store.writes.Store(1)
+	s = s.with(t, graphql.Options{Functions: own, Answers: store, Timeout: 100 * time.Millisecond})
+	request := graphql.Request{Query: `mutation { charge(n: 7) }`, IdempotencyKey: "k"}
+	if r := s.engine.Execute(t.Context(), ada, request); string(r.Body) != `{"data":{"charge":7}}` {
+		t.Fatalf("%s", r.Body)
+	}
+	store.writes.Store(100)
+	for range 2 {
+		if r := s.engine.Execute(t.Context(), ada, request); r.Code != fault.Conflict || calls.Load() != 1 {
+			t.Errorf("%d calls: %s", calls.Load(), r.Body)
+		}
+	}
+	request.IdempotencyKey = "k-2"
+	for range 2 {
+		if r := s.engine.Execute(t.Context(), ada, request); r.Code != "" || calls.Load() != 2 {
+			t.Errorf("%d calls: %s", calls.Load(), r.Body)
+		}
 	}
 }

@@ -111,6 +111,9 @@ func (o *overlap) meeting(fields []*ast.Field) [][]*ast.Field {
 
 // sameShape reports whether values of both fields look alike on the wire.
 func (o *overlap) sameShape(a, b *ast.FieldDefinition) bool {
+	if a.Name == "__typename" || b.Name == "__typename" {
+		return a.Type.NamedType == b.Type.NamedType // graphql-js lets it stand beside String, too
+	}
 	x, y := a.Type, b.Type
 	for {
 		if x.NonNull != y.NonNull || (x.Elem == nil) != (y.Elem == nil) {

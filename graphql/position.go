@@ -35,12 +35,12 @@ func (e *Engine) await(ctx context.Context, cursor string) error {
 
 // begin does what a request asks for before its operation runs.
 func (e *Engine) begin(ctx context.Context, op *operation) *Response {
-	if op.asked.Position != "" {
-		if err := e.await(ctx, op.asked.Position); err != nil {
-			return e.refusal(err)
+	if op.asked.position != "" {
+		if err := e.await(ctx, op.asked.position); err != nil {
+			return e.refusal(ctx, err)
 		}
 	}
-	if op.asked.WantPosition {
+	if op.asked.tell {
 		op.from = e.feed.Now().Seq
 	}
 	return nil

@@ -47,9 +47,8 @@ type operation struct {
 	plan     *plan
 	vars     map[string]any // coerced
 	// root is a subscription's root field.
-	root subscribed
-	// asked is the request.
-	asked Request
+	root  subscribed
+	asked asked
 	from  uint64 // the view showed this when it began; only when the position is wanted
 	claim *claim // of the idempotency key; nil without one
 	cost  Cost   // estimated
@@ -68,7 +67,7 @@ type subscribed struct {
 func (e *Engine) prepare(ctx context.Context, r Request) (*operation, *Response) {
 	keep, unknown := e.identify(ctx, &r)
 	if unknown != nil {
-		return nil, e.refusal(unknown)
+		return nil, e.refusal(ctx, unknown)
 	}
 	if r.Query == "" {
 		return nil, e.failure(gqlerror.List{refuse(nil, fault.BadRequest, "Must provide a query.")})
@@ -84,7 +83,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*operation, *Response)
 	if err != nil {
 		return nil, e.failure(gqlerror.List{err})
 	}
-	op := &operation{kind: def.Operation, document: doc, def: def, asked: r}
+	op := &operation{kind: def.Operation, document: doc, def: def, asked: r.asked()}
 	if op.vars, errs = e.inputs.variables(def.VariableDefinitions, r.Variables); errs != nil {
 		return nil, e.failure(errs)
 	}
@@ -139,7 +138,12 @@ func (op *operation) rules() schema.Roles { return op.plan.roles }
 
 // Kind returns what kind of operation the request asks for: "query",
 // "mutation" or "subscription". The error says why it cannot be told.
+//
+// Nothing is read for a caller, the principal in ctx, whose requests are used up.
 func (e *Engine) Kind(ctx context.Context, r Request) (string, error) {
+	if err := e.options.Quota.Peek(ctx, auth.FromContext(ctx)); err != nil {
+		return "", err
+	}
 	if _, err := e.identify(ctx, &r); err != nil {
 		return "", err
 	}
@@ -170,7 +174,7 @@ func (e *Engine) execute(ctx context.Context, who auth.Principal, op *operation)
 		return *e.failure(gqlerror.List{refuse(op.def.Position, fault.BadRequest,
 			"A subscription needs a connection that stays open: use WebSocket, or ask for text/event-stream.")})
 	}
-	if op.kind == ast.Mutation && op.asked.IdempotencyKey != "" && op.claim == nil {
+	if op.kind == ast.Mutation && op.asked.key != "" && op.claim == nil {
 		return e.once(ctx, who, op)
 	}
 	if failed := e.begin(ctx, op); failed != nil {

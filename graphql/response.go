@@ -71,7 +71,7 @@ func (r *run) response(ctx context.Context, from *graphql.Response) Response {
 		}
 		from.Extensions["cost"] = r.costs()
 	}
-	if r.op.asked.WantPosition {
+	if r.op.asked.tell {
 		from.Extensions = maps.Clone(from.Extensions)
 		if from.Extensions == nil {
 			from.Extensions = map[string]any{}

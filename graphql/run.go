@@ -109,14 +109,10 @@ func (r *run) fail(nodes []*ast.Field, err error) {
 // logFault writes down what the caller is only told the code and the request's
 // id of.
 func (r *run) logFault(f *fault.Error, err error) {
-	if !faulty(f.Code) || errors.Is(err, context.Canceled) {
+	if !faulty(f.Code) {
 		return
 	}
-	level := slog.LevelWarn
-	if f.Code == fault.Internal {
-		level = slog.LevelError
-	}
-	r.engine.log.LogAttrs(context.Background(), level, "a field failed",
+	r.engine.log.LogAttrs(context.Background(), levelOf(f), "a field failed",
 		slog.String("request", r.request().id()), slog.String("path", pathOf(r.path).String()), slog.Any("err", err))
 }
 

@@ -71,6 +71,12 @@ func (p Proxies) trusts(a netip.Addr) bool {
 	return slices.ContainsFunc(p.networks, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
+// Trust reports whether a request comes from one of the proxies.
+func (p Proxies) Trust(r *http.Request) bool {
+	at, ok := parseHop(r.RemoteAddr)
+	return ok && p.trusts(at)
+}
+
 // maxHops bounds the proxies that a request is followed through.
 const maxHops = 32
 

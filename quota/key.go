@@ -19,15 +19,15 @@ type key struct {
 func keyOf(c class, who auth.Principal, client netip.Addr) key {
 	name := who.Subject
 	if c == anonymous {
-		name = network(client)
+		name = Network(client)
 	}
 	sum := sha256.Sum256([]byte(name))
 	return key{class: c, digest: [16]byte(sum[:16])}
 }
 
-// network is what one caller has at its disposal: an address of IPv4, or the 64
+// Network is what one caller has at its disposal: an address of IPv4, or the 64
 // bits of an IPv6 address that are its network's.
-func network(a netip.Addr) string {
+func Network(a netip.Addr) string {
 	a = a.Unmap().WithZone("")
 	if !a.Is6() {
 		return a.String()

@@ -81,6 +81,28 @@ func (l *Limiter) Spend(ctx context.Context, who auth.Principal, cost int) error
 	return l.take(ctx, who, counts{cost: int64(cost)})
 }
 
+// Peek returns the error that Request would, and counts nothing.
+func (l *Limiter) Peek(ctx context.Context, who auth.Principal) error {
+	if l == nil || l.opts.Measure {
+		return nil
+	}
+	class := classOf(who)
+	rate := l.rates[class]
+	if rate.Requests == 0 {
+		return nil
+	}
+	k := keyOf(class, who, Client(ctx))
+	now := time.Now().UnixNano()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if u := l.used[k]; u != nil {
+		if wait := beyond(u.requests, step(1, rate.Requests), rate.Requests, now); wait > 0 {
+			return exceeded(rate, time.Duration(wait))
+		}
+	}
+	return nil
+}
+
 func (l *Limiter) take(ctx context.Context, who auth.Principal, n counts) error {
 	if l == nil {
 		return nil
@@ -99,6 +121,10 @@ func (l *Limiter) take(ctx context.Context, who auth.Principal, n counts) error 
 			slog.String("class", class.String()), slog.String("subject", who.Subject), slog.String("client", Client(ctx).String()))
 		return nil
 	}
+	return exceeded(rate, wait)
+}
+
+func exceeded(rate Rate, wait time.Duration) *Exceeded {
 	return &Exceeded{After: wait, cause: fault.New(fault.RateLimited, "too many requests: %s a minute are allowed; try again in %d s", rate, Seconds(wait))}
 }
 

@@ -51,7 +51,10 @@ func TestMoreThanAMinutesRequestsAreRefusedAndComeBackEvenly(t *testing.T) {
 		if n := drain(l, t.Context(), ada); n != 100 {
 			t.Fatalf("%d requests passed at once", n)
 		}
-		wait := limited(t, l.Request(t.Context(), ada))
+		wait := limited(t, l.Peek(t.Context(), ada))
+		if again := limited(t, l.Request(t.Context(), ada)); again != wait {
+			t.Errorf("a look says %v, the request %v", wait, again)
+		}
 		if wait != 600*time.Millisecond {
 			t.Errorf("the wait is %v", wait)
 		}
@@ -59,6 +62,11 @@ func TestMoreThanAMinutesRequestsAreRefusedAndComeBackEvenly(t *testing.T) {
 			t.Errorf("another caller pays for it: %v", err)
 		}
 		time.Sleep(wait)
+		for range 3 { // to look costs nothing
+			if err := l.Peek(t.Context(), ada); err != nil {
+				t.Error(err)
+			}
+		}
 		if n := drain(l, t.Context(), ada); n != 1 {
 			t.Errorf("%d requests passed after the wait", n)
 		}

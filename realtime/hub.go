@@ -57,6 +57,9 @@ type Options struct {
 	MaxOperations int
 	// MaxConnections bounds the sockets and streams of the hub. Zero means no bound.
 	MaxConnections int
+	// MaxPerCaller bounds the sockets and streams of one caller: of a subject, or
+	// of an anonymous caller's address. Zero means no bound.
+	MaxPerCaller int
 	// Ready says whether the process can serve yet; nil means yes. While it
 	// returns an error (the view has not caught up with the log, say),
 	// connections are refused as while the hub drains, so that clients try again.
@@ -103,6 +106,7 @@ type Hub struct {
 
 	mu       sync.Mutex
 	conns    map[conn]struct{}
+	callers  map[string]int // connections of each, while MaxPerCaller counts them
 	draining bool
 	wg       sync.WaitGroup // everything that serves a connection
 }
@@ -124,7 +128,7 @@ func NewHub(e Engine, v *auth.Verifier, o Options) *Hub {
 	return &Hub{
 		engine: e, verifier: v, opts: o.withDefaults(),
 		life: life, kill: kill,
-		conns: map[conn]struct{}{},
+		conns: map[conn]struct{}{}, callers: map[string]int{},
 	}
 }
 

@@ -217,16 +217,18 @@ func completeMessage(id string) string {
 	return `{"id":` + string(quoted) + `,"type":"complete"}`
 }
 
-// errorList is a JSON array with one GraphQL error.
-func errorList(err *fault.Error) []byte {
+// errorList is a JSON array with one GraphQL error. The request's id is empty
+// unless there is something to look up in the log by it.
+func errorList(err *fault.Error, requestID string) []byte {
 	type extensions struct {
-		Code fault.Code `json:"code"`
+		Code      fault.Code `json:"code"`
+		RequestID string     `json:"requestId,omitempty"`
 	}
 	type graphQLError struct {
 		Message    string     `json:"message"`
 		Extensions extensions `json:"extensions"`
 	}
-	list, _ := json.Marshal([]graphQLError{{err.Message, extensions{err.Code}}}) // strings always have a JSON form
+	list, _ := json.Marshal([]graphQLError{{err.Message, extensions{err.Code, requestID}}}) // strings always have a JSON form
 	return list
 }
 
@@ -236,7 +238,7 @@ func errorsOf(r graphql.Response) []byte {
 		Errors json.RawMessage `json:"errors"`
 	}
 	if json.Unmarshal(r.Body, &body) != nil || body.Errors == nil {
-		return errorList(fault.New(fault.Internal, "internal error"))
+		return errorList(fault.New(fault.Internal, "internal error"), "")
 	}
 	return body.Errors
 }

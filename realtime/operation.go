@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -43,7 +44,12 @@ func (s *socket) subscribe(m message) {
 		after = resume
 	}
 	defer s.hub.survive(op.fail)
-	if kind, err := s.hub.engine.Kind(ctx, r); err == nil && kind == "subscription" {
+	kind, err := s.hub.engine.Kind(auth.NewContext(ctx, who), r)
+	if fault.Is(err, fault.RateLimited) {
+		op.fail(errorList(fault.Of(err), ""))
+		return
+	}
+	if err == nil && kind == "subscription" {
 		stop, failed := s.hub.engine.Subscribe(ctx, who, r, after, op)
 		if failed != nil {
 			op.fail(errorsOf(*failed))
@@ -64,9 +70,10 @@ func (s *socket) subscribe(m message) {
 // otherwise not outlive a panic: the operation fails, the others go on.
 func (h *Hub) survive(fail func(errors []byte)) {
 	if p := recover(); p != nil {
+		id := rand.Text()
 		h.opts.Logger.LogAttrs(h.life, slog.LevelError, "an operation panicked",
-			slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
-		fail(errorList(fault.New(fault.Internal, "internal error")))
+			slog.String("request", id), slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
+		fail(errorList(fault.New(fault.Internal, "internal error"), id))
 	}
 }
 
@@ -88,7 +95,7 @@ func (s *socket) register(id string) (op *operation, who auth.Principal, resume 
 	}
 	// What a client has completed may still be at work.
 	if most := s.hub.opts.MaxOperations; max(len(s.ops), s.running) >= most {
-		list := errorList(fault.New(fault.RateLimited, "a connection runs at most %d operations; complete one first", most))
+		list := errorList(fault.New(fault.RateLimited, "a connection runs at most %d operations; complete one first", most), "")
 		s.pushLocked(item{opcode: opText, head: operationHead("error", id), body: list, tail: "}"})
 		return
 	}

@@ -24,6 +24,9 @@ func acceptsEventStream(r *http.Request) bool {
 // decodePost reads a POST body. What a plain HTML form can send is refused, so
 // that a foreign page cannot make a browser send it.
 func decodePost(r *http.Request) (operationPayload, error) {
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return operationPayload{}, &httpError{http.StatusUnsupportedMediaType, fault.BadRequest, "send the operation without Content-Encoding: compressed bodies are not read"}
+	}
 	typ, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || typ != "application/json" {
 		return operationPayload{}, &httpError{http.StatusUnsupportedMediaType, fault.BadRequest, "send the operation as Content-Type: application/json"}
@@ -104,13 +107,17 @@ func (e *httpError) Error() string { return e.message }
 func refuse(w http.ResponseWriter, e *httpError) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
+	id := ""
+	if e.code == fault.Unavailable {
+		id = w.Header().Get(graphql.HeaderRequestID)
+	}
 	w.WriteHeader(e.status)
-	_, _ = w.Write(errorBody(fault.New(e.code, "%s", e.message))) // the client has gone
+	_, _ = w.Write(errorBody(fault.New(e.code, "%s", e.message), id)) // the client has gone
 }
 
 // errorBody is a response that is one request error.
-func errorBody(err *fault.Error) []byte {
-	return append(append([]byte(`{"errors":`), errorList(err)...), '}')
+func errorBody(err *fault.Error, requestID string) []byte {
+	return append(append([]byte(`{"errors":`), errorList(err, requestID)...), '}')
 }
 
 func (h *Hub) unauthorized(w http.ResponseWriter, err error) {

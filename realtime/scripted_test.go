@@ -39,6 +39,8 @@ func (e *scripted) Kind(_ context.Context, r graphql.Request) (string, error) {
 	switch kind {
 	case "query", "mutation", "subscription":
 		return kind, nil
+	case "limited":
+		return "", fault.New(fault.RateLimited, "too many requests")
 	}
 	return "", fault.New(fault.ParseFailed, "unexpected %q", r.Query)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 
 	"tidings/auth"
 	"tidings/fault"
+	"tidings/quota"
 )
 
 // WebSocket serves a graphql-transport-ws connection. It answers the handshake
@@ -54,6 +56,7 @@ func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request) {
 		return // the upgrader has answered
 	}
 	s := newSocket(h, ws, who)
+	s.client = quota.Client(r.Context())
 	if err := h.enter(s); err != nil {
 		message := websocket.FormatCloseMessage(closeOverload, err.Error())
 		_ = ws.WriteControl(websocket.CloseMessage, message, time.Now().Add(time.Second)) // it is closed anyway
@@ -84,8 +87,10 @@ func (h *Hub) allowedOrigin(r *http.Request) bool {
 // mu is below the engine's locks: the engine calls Next while it holds its own,
 // so mu is never held during a call of the engine.
 type socket struct {
-	hub *Hub
-	ws  *websocket.Conn
+	hub    *Hub
+	ws     *websocket.Conn
+	client netip.Addr // where it comes from
+	caller string     // whose connection it counts as; the reader's own
 
 	mu       sync.Mutex
 	out      queue
@@ -124,6 +129,7 @@ func (s *socket) run() {
 	defer s.hub.stats.sockets.Add(-1)
 	s.begin()
 	err := s.read()
+	s.hub.release(s.caller)
 	s.finish()
 	if _, closed := errors.AsType[*websocket.CloseError](err); !closed {
 		s.ws.Close() // the peer is gone, or the protocol broken
@@ -262,6 +268,12 @@ func (s *socket) initialise(p initPayload) {
 		s.closeLocked(closeForbidden, fault.Of(err).Message)
 		return
 	}
+	caller := callerOf(s.who, s.client)
+	if !s.hub.claim(caller) {
+		s.closeLocked(closeOverload, tooMany)
+		return
+	}
+	s.caller = caller
 	s.acked = true
 	s.resume = p.Resume
 	s.limit.Stop()
@@ -322,5 +334,5 @@ func (s *socket) idle() bool {
 
 // context returns a context for one operation.
 func (s *socket) context() (context.Context, context.CancelFunc) {
-	return context.WithCancel(s.hub.life)
+	return context.WithCancel(quota.WithClient(s.hub.life, s.client))
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"tidings/fault"
+	"tidings/quota"
 )
 
 // SSE serves one operation as an event stream (graphql-sse, distinct
@@ -28,7 +29,8 @@ import (
 // of the token, a queue that was full, or Drain. In the last three the stream
 // stops after `retry:` and without `complete`, so that the client comes back.
 // Refused before the stream begins are requests that cannot be read (400, 405,
-// 413, 415), wrong tokens (401), and all while the hub drains or is full (503).
+// 413, 415), wrong tokens (401), callers with
+// too many connections (429), and all while the hub drains or is full (503).
 func (h *Hub) SSE(w http.ResponseWriter, r *http.Request) {
 	who, err := h.verifier.Bearer(r.Header.Get("Authorization"))
 	if err != nil {
@@ -40,6 +42,12 @@ func (h *Hub) SSE(w http.ResponseWriter, r *http.Request) {
 		refuse(w, e)
 		return
 	}
+	caller := callerOf(who, quota.Client(r.Context()))
+	if !h.claim(caller) {
+		refuseMany(w)
+		return
+	}
+	defer h.release(caller)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	st := &stream{

@@ -54,11 +54,13 @@ func (st *stream) start(ctx context.Context, r *http.Request, who auth.Principal
 	ended := func() { st.hub.stats.operations.Add(-1) }
 	req, cursor := p.request()
 	if err := req.ReadHeader(r.Header); err != nil {
-		st.End(errorList(fault.Of(err)))
+		st.End(errorList(fault.Of(err), ""))
 		return ended
 	}
-	kind, err := st.hub.engine.Kind(ctx, req)
+	kind, err := st.hub.engine.Kind(auth.NewContext(ctx, who), req)
 	switch {
+	case fault.Is(err, fault.RateLimited):
+		st.End(errorList(fault.Of(err), ""))
 	case err == nil && kind == "subscription":
 		stop, failed := st.hub.engine.Subscribe(ctx, who, req, lastEventID(r, cursor), st)
 		if failed == nil {
@@ -66,7 +68,7 @@ func (st *stream) start(ctx context.Context, r *http.Request, who auth.Principal
 		}
 		st.result(*failed)
 	case err == nil && kind == "mutation" && r.Method == http.MethodGet:
-		st.End(errorList(fault.New(fault.BadRequest, "a GET does not mutate; use POST")))
+		st.End(errorList(fault.New(fault.BadRequest, "a GET does not mutate; use POST"), ""))
 	default:
 		if !st.executes() {
 			return ended

@@ -26,7 +26,7 @@ const (
 // when somebody wrote in between, waits when the log cannot be reached, and
 // looks into the log when an answer was lost. Faults as Client.Submit.
 func (w *Worker) Carry(ctx context.Context, cmd Command) (Record, error) {
-	ctx, cancel := withDeadline(ctx, 10*time.Second)
+	ctx, cancel := withDeadline(ctx, commandWait)
 	defer cancel()
 	fresh, err := w.fresh(cmd)
 	if err != nil {
@@ -36,7 +36,7 @@ func (w *Worker) Carry(ctx context.Context, cmd Command) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	c := carry{w: w, cmd: cmd, fresh: fresh, subject: w.bus.Subjects().Record(cmd.Type, id), unused: id == fresh}
+	c := carry{w: w, cmd: cmd, fresh: fresh, subject: w.bus.Subjects().Record(cmd.Type, id), unused: id == fresh && cmd.Once == nil}
 	unlock, err := w.records.lock(ctx, c.subject)
 	if err != nil {
 		return Record{}, fault.Of(err)

@@ -22,6 +22,7 @@ type Client struct {
 	model *schema.Model
 	view  *view.View
 	feed  *Feed
+	here  *Worker // nil: every command goes over the bus
 }
 
 // NewClient returns a client. The feed must be the one that fills the view;
@@ -98,6 +99,12 @@ func (c *Client) Count(ctx context.Context, who auth.Principal, typ string, filt
 func (c *Client) Submit(ctx context.Context, cmd Command) (Record, error) {
 	if cmd.ID == "" {
 		cmd.ID = newID()
+	}
+	if record, done, err := c.carryHere(ctx, cmd); done {
+		if err == nil {
+			c.settle(ctx, record.Seq)
+		}
+		return record, err
 	}
 	body, err := encodeValue(request{ID: cmd.ID, Who: cmd.Who, Input: cmd.Input, Once: cmd.Once})
 	if err != nil {

@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"tidings/bus"
 	"tidings/fault"
@@ -14,49 +15,79 @@ import (
 // in the range are gone from the log, or the position lies beyond its end, the
 // fault is CursorExpired; fn may have been called before.
 func (f *Feed) Replay(ctx context.Context, typ, id string, after uint64, fn func(Event) error) (reached uint64, err error) {
-	upto := f.Now().Seq
-	if after > upto {
-		_, last, err := f.bus.State(ctx)
-		if err != nil {
-			return after, err
-		}
-		if after > last {
-			return after, expired("it lies beyond the end of the log")
-		}
-		return after, f.waitFor(ctx, after)
-	}
+	return f.Past(typ, id, after).Read(ctx, fn)
+}
+
+// Past is a replay that can be read in pieces. What is gone from the log is
+// found out by later changes of the same record, maybe in a later piece: so
+// only when Read has returned nil is it certain that nothing was missing. It
+// serves one goroutine.
+type Past struct {
+	feed   *Feed
+	filter string
+	at     uint64
+	chain  chain
+}
+
+// Past returns the changes of one type (of one record when id is not empty)
+// after a position; nothing is read yet.
+func (f *Feed) Past(typ, id string, after uint64) *Past {
 	filter := f.bus.Subjects().Records(typ)
 	if id != "" {
 		filter = f.bus.Subjects().Record(typ, id)
 	}
-	chain := chain{after: after, last: map[string]uint64{}}
-	_, err = f.bus.Read(ctx, filter, after, upto, func(m bus.Message) error {
-		if !chain.holds(m) {
-			return expired("some of the events after it are no longer kept")
-		}
-		e, ok := f.event(m)
-		if !ok {
-			return nil
-		}
-		return fn(e)
-	})
-	if err != nil {
-		return after, fmt.Errorf("replay: %w", err)
-	}
-	return upto, f.checkTail(ctx, filter, upto, &chain)
+	return &Past{feed: f, filter: filter, at: after, chain: chain{after: after, last: map[string]uint64{}}}
 }
 
-// checkTail follows the chains of what was replayed into the messages that
-// came meanwhile: they may have pushed out one that was not read yet.
-func (f *Feed) checkTail(ctx context.Context, filter string, upto uint64, c *chain) error {
-	_, last, err := f.bus.State(ctx)
-	if err != nil || last <= upto {
+// Read does what Replay does. An error of fn ends it, wrapped: the next Read
+// begins with the event that fn did not take.
+func (p *Past) Read(ctx context.Context, fn func(Event) error) (reached uint64, err error) {
+	upto := p.feed.Now().Seq
+	if p.at > upto {
+		_, last, err := p.feed.bus.State(ctx)
+		if err != nil {
+			return p.at, err
+		}
+		if p.at > last {
+			return p.at, expired("it lies beyond the end of the log")
+		}
+		return p.at, p.feed.waitFor(ctx, p.at)
+	}
+	_, err = p.feed.bus.Read(ctx, p.filter, p.at, upto, func(m bus.Message) error { return p.take(m, fn) })
+	if err != nil {
+		return p.at, fmt.Errorf("replay: %w", err)
+	}
+	p.at = upto
+	return upto, p.checkTail(ctx)
+}
+
+func (p *Past) take(m bus.Message, fn func(Event) error) error {
+	if !p.chain.holds(m) {
+		return errGone
+	}
+	if e, ok := p.feed.event(m); ok {
+		if err := fn(e); err != nil {
+			return err
+		}
+	}
+	p.chain.add(m)
+	p.at = m.Seq
+	return nil
+}
+
+// checkTail follows the chains of what was read into the messages that came
+// meanwhile: they may have pushed out one that was not read yet.
+func (p *Past) checkTail(ctx context.Context) error {
+	_, last, err := p.feed.bus.State(ctx)
+	if err != nil || last <= p.at {
 		return err
 	}
-	_, err = f.bus.Read(ctx, filter, upto, last, func(m bus.Message) error {
-		if !c.holds(m) {
-			return expired("some of the events after it are no longer kept")
+	tail := chain{after: p.chain.after, last: maps.Clone(p.chain.last)}
+	_, err = p.feed.bus.Read(ctx, p.filter, p.at, last, func(m bus.Message) error {
+		if !tail.holds(m) {
+			return errGone
 		}
+		tail.add(m)
 		return nil
 	})
 	return err
@@ -71,13 +102,15 @@ type chain struct {
 }
 
 func (c *chain) holds(m bus.Message) bool {
-	last := c.last[m.Subject]
-	c.last[m.Subject] = m.Seq
-	if last > 0 {
+	if last := c.last[m.Subject]; last > 0 {
 		return m.Prev == last
 	}
 	return m.Prev <= c.after
 }
+
+func (c *chain) add(m bus.Message) { c.last[m.Subject] = m.Seq }
+
+var errGone = expired("some of the events after it are no longer kept")
 
 func expired(why string) error {
 	return fault.New(fault.CursorExpired, "the cursor cannot be resumed: %s; read the current state and subscribe without a cursor", why)

@@ -22,7 +22,8 @@ const (
 // WorkerOptions tunes a worker. The zero value is good.
 type WorkerOptions struct {
 	// Concurrency is how many commands are carried out side by side. Zero
-	// means 64: they wait for the log most of the time.
+	// means 256: they wait for the log most of the time, and those that wait
+	// together are stored together.
 	Concurrency int
 	// Now and NewID replace the clock and the source of ids; nil means the
 	// time in microseconds and UUIDv7.
@@ -43,6 +44,7 @@ type Worker struct {
 	newID       func() string
 	records     recordLocks
 	ready       chan struct{}
+	here        chan struct{} // holds a token for each command of this process's own clients
 	log         *slog.Logger
 }
 
@@ -50,8 +52,9 @@ type Worker struct {
 func NewWorker(b *bus.Bus, m *schema.Model, o WorkerOptions) *Worker {
 	w := &Worker{bus: b, model: m, concurrency: o.Concurrency, now: o.Now, newID: o.NewID, records: newRecordLocks(), ready: make(chan struct{}), log: o.Logger}
 	if w.concurrency == 0 {
-		w.concurrency = 64
+		w.concurrency = 256
 	}
+	w.here = make(chan struct{}, w.concurrency)
 	if w.now == nil {
 		w.now = timeNow
 	}
@@ -93,7 +96,7 @@ func (w *Worker) handler(typ string, verb Verb) func(context.Context, bus.Messag
 			return nil, nil, fault.Wrap(err, fault.BadRequest, "the command is not of the form that docs/bus.md describes")
 		}
 		if !validCommandID(q.ID) {
-			return nil, nil, fault.New(fault.BadRequest, "the command's id must be of 1 to 64 letters, digits, - and _")
+			return nil, nil, errCommandID
 		}
 		record, err := w.Carry(ctx, Command{Type: typ, Verb: verb, Input: q.Input, Who: q.Who, ID: q.ID, Once: q.Once})
 		if err != nil {
@@ -103,6 +106,8 @@ func (w *Worker) handler(typ string, verb Verb) func(context.Context, bus.Messag
 		return body, nil, err
 	}
 }
+
+var errCommandID = fault.New(fault.BadRequest, "the command's id must be of 1 to 64 letters, digits, - and _")
 
 // validCommandID reports whether an id comes back from a header as it went in.
 func validCommandID(id string) bool {

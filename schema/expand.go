@@ -127,6 +127,7 @@ func (e *expansion) resource(r *Resource) {
 	e.add(e.orderFields(r), r)
 	e.add(e.createInput(r), r)
 	e.add(e.updateInput(r), r)
+	e.changes(r)
 
 	for typ, kinds := range map[string]map[string]RootKind{
 		"Query":        {r.Singular: RootGet, r.Plural: RootList},

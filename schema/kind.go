@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 )
 
@@ -91,7 +90,7 @@ func (k Kind) parseText(s string) (any, error) {
 	case KindDateTime:
 		return parseDateTime(s)
 	case KindDate:
-		if _, err := time.Parse(time.DateOnly, s); err != nil {
+		if !isDate(s) {
 			return nil, errors.New("must be a day as RFC 3339 writes it, such as 2026-11-20")
 		}
 	case KindEmail:
@@ -152,7 +151,7 @@ func (k Kind) accepts(raw []byte) bool {
 	case KindDateTime:
 		return isDateTime(body)
 	case KindDate:
-		return matches(body, "0000-00-00")
+		return isDate(body)
 	case KindEmail:
 		return isEmail(body)
 	case KindURL:

@@ -64,6 +64,7 @@ const (
 	RootUpdate                      // updateUser(input: UpdateUserInput!): User
 	RootDelete                      // deleteUser(input: DeleteUserInput!): User
 	RootChanged                     // userChanged(id: ID): UserChange!
+	RootChanges                     // userChanges(after: String, first: Int): UserChangePage
 )
 
 // Root is one generated root field.

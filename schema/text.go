@@ -50,6 +50,24 @@ func isDateTime[T string | []byte](s T) bool {
 	return matches(rest, "+00:00") && (rest[1] < '2' || rest[1] == '2' && rest[2] <= '3') && rest[4] <= '5'
 }
 
+// isDate checks an RFC 3339 full-date against the calendar.
+func isDate[T string | []byte](s T) bool {
+	if !matches(s, "0000-00-00") {
+		return false
+	}
+	number := func(low, high int) (n int) {
+		for i := low; i < high; i++ {
+			n = n*10 + int(s[i]-'0')
+		}
+		return n
+	}
+	year, month, day := number(0, 4), number(5, 7), number(8, 10)
+	if month < 1 || month > 12 || day < 1 {
+		return false
+	}
+	return day <= time.Date(year, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day()
+}
+
 // matches compares s with a shape where 0 stands for any digit, + for either sign.
 func matches[T string | []byte](s T, shape string) bool {
 	if len(s) != len(shape) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tidings/bus"
+	"tidings/quota"
 	"tidings/schema"
 )
 
@@ -133,6 +134,9 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, envelope []byt
 		headerAction:        {r.Header.Get("SOAPAction")},
 		headerAuthorization: {r.Header.Get("Authorization")},
 		headerRequestID:     {id},
+	}
+	if client := quota.Client(r.Context()); client.IsValid() {
+		h.Set(headerClient, client.String())
 	}
 	if r.TLS != nil || g.options.TrustTransport {
 		h.Set(headerPrivate, "1")

@@ -3,6 +3,7 @@ package soap
 import (
 	"context"
 	"log/slog"
+	"net/netip"
 	"strconv"
 	"sync"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"tidings/bus"
 	"tidings/fault"
 	"tidings/graphql"
+	"tidings/quota"
 	"tidings/schema"
 )
 
@@ -22,6 +24,7 @@ const (
 	headerAction        = "SOAPAction"
 	headerAuthorization = "Authorization"
 	headerRequestID     = "Tidings-Request-Id"
+	headerClient        = "Tidings-Client"  // address that the request came from
 	headerPrivate       = "Tidings-Private" // "1": nobody on the way could read the request
 	headerStatus        = "Tidings-Status"  // HTTP status of the answer
 	headerRetryAfter    = "Retry-After"     // seconds
@@ -124,7 +127,7 @@ func (s *Service) call(ctx context.Context, r *request, h bus.Header) ([]byte, *
 			return nil, failed(err)
 		}
 	}
-	response := s.engine.Execute(ctx, who, graphql.Request{Query: op.document, Variables: variables, Trusted: true})
+	response := s.engine.Execute(callerContext(ctx, h), who, graphql.Request{Query: op.document, Variables: variables, Trusted: true})
 	res, err := readResult(response.Body)
 	if err != nil {
 		return nil, failed(err)
@@ -138,6 +141,15 @@ func (s *Service) call(ctx context.Context, r *request, h bus.Header) ([]byte, *
 		return nil, failed(err)
 	}
 	return out, nil
+}
+
+// callerContext carries the address that the gateway was called from.
+func callerContext(ctx context.Context, h bus.Header) context.Context {
+	client, err := netip.ParseAddr(h.Get(headerClient))
+	if err != nil {
+		return ctx
+	}
+	return quota.WithClient(ctx, client)
 }
 
 // catchUp returns when reads show what the log holds now. Callers of SOAP carry no

@@ -9,6 +9,27 @@ import (
 	"strconv"
 )
 
+type CreatePostInput struct {
+	AuthorID *string  `json:"authorId,omitempty"`
+	Title    string   `json:"title"`
+	Excerpt  *string  `json:"excerpt,omitempty"`
+	Body     *string  `json:"body,omitempty"`
+	Kind     PostKind `json:"kind"`
+	Tags     []string `json:"tags"`
+	Minutes  *int     `json:"minutes,omitempty"`
+}
+
+type CreateUserInput struct {
+	ID         *string `json:"id,omitempty"`
+	Name       string  `json:"name"`
+	Email      string  `json:"email"`
+	AdminNotes *string `json:"adminNotes,omitempty"`
+	Avatar     *string `json:"avatar,omitempty"`
+}
+
+type Mutation struct {
+}
+
 type PageInfo struct {
 	HasNextPage     bool    `json:"hasNextPage"`
 	HasPreviousPage bool    `json:"hasPreviousPage"`

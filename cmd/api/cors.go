@@ -15,7 +15,7 @@ import (
 type cors struct{ origins []string }
 
 // exposed are the headers of ours that a page may read.
-const exposed = "Tidings-Request-Id, Tidings-Position, Retry-After, ETag, WWW-Authenticate"
+const exposed = "Tidings-Request-Id, Tidings-Position, Idempotency-Replayed, Retry-After, ETag, WWW-Authenticate"
 
 func (c cors) wrap(next http.Handler) http.Handler {
 	if len(c.origins) == 0 {

@@ -12,6 +12,7 @@ import (
 	"tidings/cmd/internal/boot"
 	"tidings/fault"
 	"tidings/graphql"
+	"tidings/quota"
 	"tidings/realtime"
 	"tidings/soap"
 )
@@ -27,12 +28,19 @@ type edge struct {
 	draining  atomic.Bool
 	delay     time.Duration
 	window    time.Duration
+	proxies   quota.Proxies
 }
 
 func newEdge(c boot.Config, rooms *boot.Rooms, log *slog.Logger) (*edge, error) {
 	e := &edge{rooms: rooms, mux: http.NewServeMux(), names: names{prefix: newPrefix()}, log: log, delay: c.DrainDelay, window: max(c.DrainWindow, time.Millisecond)}
+	var err error
+	if e.proxies, err = c.TrustedProxies(); err != nil {
+		return nil, err
+	}
+	e.names.trusted = e.proxies.Trust
 	e.hub = realtime.NewHub(rooms.Engine, rooms.Verifier, realtime.Options{
 		AllowedOrigins: c.AllowedOrigins(), DrainWindow: e.window, Ready: rooms.CaughtUp, Logger: log,
+		MaxMessage: c.MaxBody, MaxOperations: c.MaxOperations, MaxQueue: c.MaxQueue, MaxPerCaller: c.SocketsPerCaller(),
 	})
 	gateway, err := soap.NewGateway(rooms.Bus, rooms.Model, rooms.SOAP())
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tidings/cmd/internal/boot"
+	"tidings/graphql"
 	"tidings/internal/proc"
 )
 
@@ -146,7 +147,7 @@ func TestEveryRequestHasANameAndALine(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	resp, _ := s.call(t, "POST", "/graphql", `{"query":"query Who($id: ID!) { user(id: $id) { name } }","variables":{"id":"hidden-variable"}}`, "X-Request-Id: mine")
-	id := resp.Header.Get(headerRequestID)
+	id := resp.Header.Get(graphql.HeaderRequestID)
 	if id == "" || id == "mine" {
 		t.Fatalf("the request's name is %q", id)
 	}
@@ -155,10 +156,10 @@ func TestEveryRequestHasANameAndALine(t *testing.T) {
 		t.Errorf("%v", e)
 	}
 	other, _ := s.call(t, "POST", "/graphql", `{"query":"{"}`, "Authorization: Bearer hidden.token.x")
-	if next := other.Header.Get(headerRequestID); next == id || next == "" {
+	if next := other.Header.Get(graphql.HeaderRequestID); next == id || next == "" {
 		t.Errorf("the next one is called %q", next)
 	}
-	e = s.entry(t, other.Header.Get(headerRequestID))
+	e = s.entry(t, other.Header.Get(graphql.HeaderRequestID))
 	if e["status"] != 401.0 || e["code"] != "UNAUTHENTICATED" {
 		t.Errorf("%v", e)
 	}
@@ -189,6 +190,16 @@ func TestARequestIsNamedByATrustedPlaceOnly(t *testing.T) {
 	}
 }
 
+func TestAProxyNamesRequests(t *testing.T) {
+	t.Parallel()
+	s := newService(t, "--trusted-proxies", "127.0.0.0/8")
+	resp, _ := s.call(t, "POST", "/graphql", `{"query":"{__typename}"}`, "X-Request-Id: from-the-proxy")
+	if got := resp.Header.Get(graphql.HeaderRequestID); got != "from-the-proxy" {
+		t.Errorf("the request is called %q", got)
+	}
+	s.entry(t, "from-the-proxy")
+}
+
 func TestAPanicIsTheFailureOfItsRequestAlone(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
@@ -199,7 +210,7 @@ func TestAPanicIsTheFailureOfItsRequestAlone(t *testing.T) {
 		panic("hidden cause")
 	})
 	resp, body := s.call(t, "GET", "/before", "")
-	id := resp.Header.Get(headerRequestID)
+	id := resp.Header.Get(graphql.HeaderRequestID)
 	if resp.StatusCode != 500 || !strings.Contains(body, `"code":"INTERNAL","requestId":"`+id+`"`) || strings.Contains(body, "hidden") {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}
@@ -250,7 +261,7 @@ func TestListedOriginsMayCall(t *testing.T) {
 		t.Errorf("preflight: %d %v", resp.StatusCode, h)
 	}
 	resp, body := s.call(t, "POST", "/graphql", `{"query":"{__typename}"}`, "Origin: http://localhost:5173")
-	if resp.Header.Get("Access-Control-Allow-Origin") != "http://localhost:5173" || !strings.Contains(resp.Header.Get("Access-Control-Expose-Headers"), headerRequestID) ||
+	if resp.Header.Get("Access-Control-Allow-Origin") != "http://localhost:5173" || !strings.Contains(resp.Header.Get("Access-Control-Expose-Headers"), graphql.HeaderRequestID) ||
 		!strings.Contains(strings.Join(resp.Header.Values("Vary"), ","), "Origin") || !strings.Contains(body, "Query") {
 		t.Errorf("%v %s", resp.Header, body)
 	}

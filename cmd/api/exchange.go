@@ -12,16 +12,14 @@ import (
 
 	"tidings/fault"
 	"tidings/graphql"
+	"tidings/quota"
 )
-
-// headerRequestID tells a client what its request is called in our log.
-const headerRequestID = "Tidings-Request-Id"
 
 // ServeHTTP implements http.Handler. Each request gets a name; a panic is the
 // failure of that request alone; the log says what became of it.
 func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &graphql.Exchange{ID: e.names.of(r)}
-	w.Header().Set(headerRequestID, x.ID)
+	w.Header().Set(graphql.HeaderRequestID, x.ID)
 	start := time.Now()
 	defer func() {
 		p := recover()
@@ -31,7 +29,8 @@ func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler) // cuts the connection, without another trace
 		}
 	}()
-	e.mux.ServeHTTP(w, r.WithContext(graphql.WithExchange(r.Context(), x)))
+	ctx := quota.WithClient(graphql.WithExchange(r.Context(), x), e.proxies.Client(r))
+	e.mux.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // survive logs a panic and answers in the place of the handler. It returns true

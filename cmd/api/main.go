@@ -59,6 +59,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err := rooms.Admit(ctx, c.NATSURL == ""); err != nil {
 		return errors.Join(err, rooms.Close())
 	}
+	defer proc.Ballast()()
 	parts, err := parts(c, rooms, log, public, stdout)
 	if err != nil {
 		return errors.Join(err, rooms.Close())

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"os"
@@ -70,8 +71,12 @@ type rig struct {
 	model   *schema.Model
 	records map[string][]json.RawMessage
 	cursors map[string]map[string]string
+	changes map[string]json.RawMessage // of each type, as polling tells them
+	places  map[string]uint64          // by the cursors of changes
+	now     string                     // the cursor after all changes
 	lab     json.RawMessage
-	names   []string // {{post1}} and the like, each before what it stands for
+	values  map[string]json.RawMessage // of root fields
+	names   []string                   // {{post1}} and the like, each before what it stands for
 }
 
 func newRig(t *testing.T) *rig {
@@ -83,12 +88,16 @@ func newRig(t *testing.T) *rig {
 	s := resourcetest.New(t, dir)
 	r := &rig{model: s.Model, client: s.Client, lab: read(t, "testdata/lab/values.json")}
 	var err error
-	r.engine, err = graphql.New(s.Model, s.Client, s.Feed, graphql.Options{Functions: labFunctions(s.Model, r.lab)})
+	// What operations may cost is no matter of the reference's.
+	dear := graphql.Limits{Cost: graphql.Budgets{Anonymous: -1, User: -1, Service: -1}}
+	r.engine, err = graphql.New(s.Model, s.Client, s.Feed, graphql.Options{Functions: labFunctions(s.Model, r.lab), Limits: dear})
 	if err != nil {
 		t.Fatal(err)
 	}
+	start := s.Feed.Now()
 	r.fill(t, s)
 	r.readCursors(t)
+	r.readChanges(t, s.Feed, start)
 	return r
 }
 
@@ -174,7 +183,8 @@ func pick(use bool, value string) string {
 func (r *rig) readCursors(t *testing.T) {
 	t.Helper()
 	r.cursors = map[string]map[string]string{}
-	for typ, plural := range map[string]string{"User": "users", "Post": "posts", "Follow": "follows"} {
+	for _, res := range r.model.Resources {
+		typ, plural := res.Name, res.Plural
 		resp := r.engine.Execute(t.Context(), auth.Principal{}, graphql.Request{Query: "{list:" + plural + "(first:100){edges{cursor node{id}}}}"})
 		var got struct {
 			Data struct {
@@ -193,6 +203,40 @@ func (r *rig) readCursors(t *testing.T) {
 		for _, e := range got.Data.List.Edges {
 			r.cursors[typ][e.Node.ID] = e.Cursor
 			r.names = append(r.names, "{{cursor-"+e.Node.ID+"}}", e.Cursor)
+		}
+	}
+}
+
+// readChanges asks for the changes that made the records: their cursors and
+// times are nothing that the reference could make.
+func (r *rig) readChanges(t *testing.T, feed *resource.Feed, start resource.Position) {
+	t.Helper()
+	r.changes, r.now = map[string]json.RawMessage{}, feed.Now().String()
+	r.places = map[string]uint64{start.String(): start.Seq, r.now: feed.Now().Seq}
+	for _, res := range r.model.Resources {
+		typ := res.Name
+		resp := r.engine.Execute(t.Context(), auth.Principal{}, graphql.Request{Query: fmt.Sprintf(
+			"{page:%sChanges(after:%q,first:100){nodes{kind id at cursor}}}", strings.ToLower(typ), start)})
+		var got struct {
+			Data struct {
+				Page struct{ Nodes json.RawMessage }
+			}
+		}
+		var nodes []struct{ ID, Cursor string }
+		if err := errors.Join(json.Unmarshal(resp.Body, &got), json.Unmarshal(got.Data.Page.Nodes, &nodes)); err != nil {
+			t.Fatal(err)
+		}
+		if len(nodes) != len(r.records[typ]) {
+			t.Fatalf("%d changes made %d records of %s", len(nodes), len(r.records[typ]), typ)
+		}
+		r.changes[typ] = got.Data.Page.Nodes
+		for i, node := range nodes {
+			place, err := resource.ParsePosition(node.Cursor)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.places[node.Cursor] = place.Seq
+			r.names = append(r.names, fmt.Sprintf("{{changed-%s%d}}", strings.ToLower(typ), i+1), node.Cursor)
 		}
 	}
 }
@@ -275,6 +319,7 @@ func (r *rig) ask(t *testing.T, requests []request, introspection json.RawMessag
 	}
 	input, err := json.Marshal(map[string]any{
 		"sdl": r.model.SDL, "records": r.records, "cursors": r.cursors, "lab": r.lab,
+		"changes": r.changes, "places": r.places, "now": r.now, "values": r.values,
 		"requests": requests, "introspection": introspection,
 	})
 	if err != nil {

@@ -16,10 +16,12 @@ import (
 
 // TestRandomDocumentsAreTheSame compares documents that a seeded generator
 // makes from the contract: most are right, some are not.
-func TestRandomDocumentsAreTheSame(t *testing.T) {
-	const documents, seed = 4000, 20261120
-	r := newRig(t)
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0)), schema: r.model.Contract, names: strings.NewReplacer(r.names...)}
+func TestRandomDocumentsAreTheSame(t *testing.T) { compareRandom(t, newRig(t), 4000, 5) }
+
+func compareRandom(t *testing.T, r *rig, documents, depth int) {
+	t.Helper()
+	const seed = 20261120
+	g := &generator{depth: depth, Rand: rand.New(rand.NewPCG(seed, 0)), schema: r.model.Contract, names: strings.NewReplacer(r.names...)}
 	requests := make([]request, documents)
 	for i := range requests {
 		requests[i] = g.request(i)
@@ -56,6 +58,7 @@ type generator struct {
 	fragments []string
 	aliases   int
 	roots     int
+	depth     int  // of selections
 	noCursor  bool // cursors of this order are not known to the reference
 }
 
@@ -65,7 +68,7 @@ func choose[T any](g *generator, list ...T) T { return list[g.IntN(len(list))] }
 
 func (g *generator) request(i int) request {
 	g.variables, g.fragments, g.aliases, g.roots = map[string]string{}, nil, 0, 0
-	body := g.selections(g.schema.Query, 5)
+	body := g.selections(g.schema.Query, g.depth)
 	head := "query"
 	if len(g.variables) > 0 {
 		head += "("
@@ -148,6 +151,9 @@ func (g *generator) selection(def *ast.Definition, depth int) string {
 	case def == g.schema.Query:
 		g.roots++
 	}
+	if def.IsAbstractType() && (len(def.Fields) == 0 || g.chance(40)) {
+		return g.narrowed(def, depth)
+	}
 	f := def.Fields[g.IntN(len(def.Fields))]
 	if strings.HasPrefix(f.Name, "__") || g.noCursor && strings.Contains(strings.ToLower(f.Name), "cursor") {
 		return ""
@@ -168,8 +174,22 @@ func (g *generator) selection(def *ast.Definition, depth int) string {
 	return text
 }
 
+// narrowed selects of one type, or now and then of another abstract one, that an
+// interface or a union has.
+func (g *generator) narrowed(def *ast.Definition, depth int) string {
+	if depth == 0 {
+		return "__typename "
+	}
+	possible := g.schema.GetPossibleTypes(def)
+	to := possible[g.IntN(len(possible))]
+	if names := to.Interfaces; len(names) > 0 && g.chance(30) {
+		to = g.schema.Types[names[g.IntN(len(names))]]
+	}
+	return "... on " + to.Name + " " + g.condition() + g.selections(to, depth-1)
+}
+
 func (g *generator) alias() string {
-	if g.aliases >= 12 || !g.chance(12) {
+	if g.aliases >= 12 || !g.chance(4*(g.depth-2)) { // where types meet, names conflict
 		return ""
 	}
 	g.aliases++
@@ -245,6 +265,15 @@ func (g *generator) value(typ *ast.Type, depth int) string {
 }
 
 func (g *generator) object(def *ast.Definition, depth int) string {
+	if def.Directives.ForName("oneOf") != nil && g.chance(95) {
+		f := def.Fields[g.IntN(len(def.Fields))]
+		if depth <= 0 {
+			f = def.Fields[0]
+		}
+		strict := *f.Type
+		strict.NonNull = true
+		return "{" + f.Name + ": " + g.value(&strict, depth-1) + "}"
+	}
 	var fields []string
 	for _, f := range def.Fields {
 		composite := g.schema.Types[f.Type.Name()].Kind == ast.InputObject
@@ -286,6 +315,10 @@ func (g *generator) scalar(typ *ast.Type) string {
 		return choose(g, `"ada"`, `"ben"`, `"cleo"`, `"nobody"`, `"{{post1}}"`, `"{{post5}}"`, `"{{follow2}}"`, "7")
 	case "PositiveInt":
 		return choose(g, "1", "5")
+	case "Date":
+		return choose(g, `"2026-01-02"`, `"2025-01-02"`, `"1999-12-31"`)
+	case "JSON", "Money", "Opaque":
+		return choose(g, `{a: [1, "x", E], b: null}`, "1.5", `"text"`, "[]", "[[true]]", "ENUM")
 	case "DateTime":
 		return `"2026-01-02T03:04:05Z"`
 	case "URL":
@@ -299,5 +332,5 @@ func (g *generator) scalar(typ *ast.Type) string {
 		g.variables["s"] = "String"
 		return "$s"
 	}
-	return choose(g, `"Name A"`, `"Name"`, `"Title 1"`, `""`, `"é"`)
+	return choose(g, `"Name A"`, `"Name"`, `"Title 1"`, `""`, `"é"`, `"{{changed-post3}}"`, `"{{changed-user1}}"`, `"{{changed-follow8}}"`)
 }

@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import {
   buildSchema, buildClientSchema, printSchema, lexicographicSortSchema, getIntrospectionQuery,
-  graphql, defaultFieldResolver, GraphQLError, isObjectType, Kind,
+  graphql, defaultFieldResolver, GraphQLError, isObjectType, isInputObjectType, getNamedType, Kind,
 } from 'graphql';
 
 const input = JSON.parse(readFileSync(0, 'utf8'));
@@ -11,7 +11,7 @@ const schema = buildSchema(input.sdl);
 const tables = structuredClone(input.records);
 
 const fail = (code, message) => { throw new GraphQLError(message, { extensions: { code } }); };
-const compare = (a, b) => Buffer.compare(Buffer.from(String(a)), Buffer.from(String(b)));
+const compare = (a, b) => (b == null) - (a == null) || Buffer.compare(Buffer.from(String(a)), Buffer.from(String(b)));
 const find = (type, id) => tables[type].find((r) => r.id === id);
 const newestFirst = (list) => [...list].sort((a, b) => compare(b.id, a.id));
 
@@ -37,10 +37,11 @@ scalar('DateTime', text(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:
 scalar('EmailAddress', text(/^[^@\s]+@[^@\s]+$/), [Kind.STRING]);
 scalar('URL', text(/^https?:\/\/[^/\s]+/), [Kind.STRING]);
 scalar('UUID', text(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, (s) => s.toLowerCase()), [Kind.STRING]);
+scalar('Date', text(/^\d{4}-\d\d-\d\d$/, (s) => (new Date(s).toJSON()?.startsWith(s) ? s : undefined)), [Kind.STRING]);
 scalar('PositiveInt', (v) => (Number.isInteger(v) && v >= 1 && v <= 2147483647 ? v : undefined), [Kind.INT]);
 
 // ---- rules of the example
-const owners = { User: 'id', Post: 'authorId', Follow: 'followerId' };
+const owners = { User: 'id', Post: 'authorId', Follow: 'followerId', Exhibit: 'id' };
 const owns = (who, type, record) => who.sub && record[owners[type]] === who.sub;
 const has = (who, ...roles) => roles.some((r) => who.roles.includes(r));
 const readRules = {
@@ -48,6 +49,7 @@ const readRules = {
     email: (who, u) => has(who, 'ADMIN') || owns(who, 'User', u),
     adminNotes: (who) => has(who, 'ADMIN'),
   },
+  Exhibit: { secret: (who) => has(who, 'ADMIN') },
 };
 
 // ---- lists
@@ -100,6 +102,22 @@ function connection(type, args) {
   };
 }
 
+// ---- changes by polling
+function changes(type, { after, first }) {
+  first ??= 20;
+  if (first < 1 || first > 100) fail('BAD_USER_INPUT', 'first');
+  if (after == null) return { nodes: [], endCursor: input.now, hasMore: false };
+  const place = input.places[after] ?? fail('BAD_USER_INPUT', 'cursor');
+  const later = input.changes[type].filter((c) => input.places[c.cursor] > place);
+  const nodes = later.slice(0, first);
+  const hasMore = later.length > first;
+  const record = (c) => find(type, c.id);
+  return {
+    nodes: nodes.map((c) => ({ ...c, [type.toLowerCase()]: record(c) })),
+    endCursor: hasMore ? nodes.at(-1).cursor : input.now, hasMore,
+  };
+}
+
 // ---- relations
 const limited = (list, { limit }) => {
   limit ??= 20;
@@ -113,6 +131,7 @@ const relations = {
     followers: (u, args) => limited(tables.Follow.filter((f) => f.followeeId === u.id && find('User', f.followerId)), args).map((f) => find('User', f.followerId)),
   },
   Post: { author: (p) => one('User', p.authorId) },
+  Exhibit: { next: (e) => one('Exhibit', e.nextId) },
   Follow: { follower: (f) => one('User', f.followerId), followee: (f) => one('User', f.followeeId) },
 };
 
@@ -134,6 +153,24 @@ const mutations = {
     if (u.name === null) fail('BAD_USER_INPUT', 'name');
     return Object.assign(record, u);
   },
+  // Exhibits hold objects: what their inputs say, with the type's name where it
+  // is one of several.
+  createExhibit(_, { input: e }, who) {
+    if (!has(who, 'USER', 'ADMIN')) fail('FORBIDDEN', 'create');
+    const id = e.id ?? who.sub;
+    if (id !== who.sub && !has(who, 'ADMIN')) fail('FORBIDDEN', 'owner');
+    if (find('Exhibit', id)) fail('CONFLICT', 'taken');
+    if ('secret' in e && !has(who, 'ADMIN')) fail('FORBIDDEN', 'secret');
+    const record = { ...stored(schema.getType('CreateExhibitInput'), e), id };
+    tables.Exhibit.push(record);
+    return record;
+  },
+  updateExhibit(_, { input: e }, who) {
+    const record = find('Exhibit', e.id) ?? fail('NOT_FOUND', 'Exhibit');
+    if ('secret' in e && !has(who, 'ADMIN')) fail('FORBIDDEN', 'secret');
+    for (const name of ['label', 'pieces', 'mood']) if (e[name] === null) fail('BAD_USER_INPUT', name);
+    return Object.assign(record, stored(schema.getType('UpdateExhibitInput'), e));
+  },
   deleteUser(_, { input: { id } }, who) {
     const record = find('User', id) ?? fail('NOT_FOUND', 'User');
     if (!has(who, 'ADMIN') && !owns(who, 'User', record)) fail('FORBIDDEN', 'delete');
@@ -141,6 +178,15 @@ const mutations = {
     return record;
   },
 };
+
+function stored(type, value) {
+  if (Array.isArray(value)) return value.map((v) => stored(type, v));
+  if (value === null || !isInputObjectType(type)) return value;
+  const entries = Object.entries(value).map(([k, v]) => [k, stored(getNamedType(type.getFields()[k].type), v)]);
+  if (!type.isOneOf) return Object.fromEntries(entries);
+  const [[key, inner]] = entries;
+  return { __typename: getNamedType(type.getFields()[key].type).name.replace(/Input$/, ''), ...inner };
+}
 
 // ---- wiring
 const sorted = (v) => (Array.isArray(v) ? v.map(sorted)
@@ -150,6 +196,9 @@ const query = {
   need: (_, args) => JSON.stringify(sorted(args)),
   lab: () => input.lab, labStrict: () => input.lab, labs: () => [input.lab, null, input.lab],
   user: (_, { id }) => one('User', id), post: (_, { id }) => one('Post', id), follow: (_, { id }) => one('Follow', id),
+  userChanges: (_, args) => changes('User', args), postChanges: (_, args) => changes('Post', args), followChanges: (_, args) => changes('Follow', args),
+  exhibit: (_, { id }) => one('Exhibit', id), exhibits: (_, args) => connection('Exhibit', args), exhibitChanges: (_, args) => changes('Exhibit', args),
+  ...Object.fromEntries(Object.entries(input.values ?? {}).map(([name, value]) => [name, () => value])),
   users: (_, args) => connection('User', args), posts: (_, args) => connection('Post', args), follows: (_, args) => connection('Follow', args),
 };
 for (const type of Object.values(schema.getTypeMap())) {

@@ -2,11 +2,13 @@
 // printed as a line of JSON.
 import assert from "node:assert/strict";
 import { ApolloClient, CombinedGraphQLErrors, HttpLink, InMemoryCache, gql } from "@apollo/client";
+import { PersistedQueryLink } from "@apollo/client/link/persisted-queries";
 import { codegen } from "@graphql-codegen/core";
 import * as typescript from "@graphql-codegen/typescript";
 import * as operations from "@graphql-codegen/typescript-operations";
 import { Client, fetchExchange } from "@urql/core";
 import { buildClientSchema, getIntrospectionQuery, lexicographicSortSchema, parse, printSchema, validateSchema } from "graphql";
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 
 const [url, token, admin, contract] = process.argv.slice(2);
@@ -33,6 +35,29 @@ const checks = {
     const client = new ApolloClient({ cache: new InMemoryCache(), link });
     const { data } = await client.query({ query: gql(READ), variables: { id: "alice" } });
     assert.equal(data.user.id, "alice");
+  },
+
+  async "Apollo Client with persisted queries"() {
+    const sent = []; // whether each request held the document, and what it got
+    const observed = async (uri, options) => {
+      const response = await fetch(uri, options);
+      const text = (options.body ?? "") + uri;
+      sent.push([options.method, text.includes("query+Persisted") || text.includes('"query"'), response.headers.get("cache-control")]);
+      return response;
+    };
+    const sha256 = text => createHash("sha256").update(text).digest("hex");
+    for (let i = 0; i < 2; i++) { // the second is another client
+      const link = new PersistedQueryLink({ sha256, useGETForHashedQueries: true })
+        .concat(new HttpLink({ uri: url, fetch: observed }));
+      const client = new ApolloClient({ cache: new InMemoryCache(), link });
+      const { data } = await client.query({ query: gql(`query Persisted($id: ID!) { user(id: $id) { id } }`), variables: { id: "alice" } });
+      assert.equal(data.user.id, "alice");
+    }
+    const methods = sent.map(([method, held]) => method + (held ? " document" : " hash"));
+    assert.deepEqual([methods[0], methods.at(-1), methods.length], ["GET hash", "GET hash", 3]);
+    assert.ok(methods[1].endsWith("document"), methods[1]);
+    assert.equal(sent[0][2], "no-store");
+    assert.match(sent[2][2], /^public/);
   },
 
   async "urql"() { await urql(false); },

@@ -40,7 +40,7 @@ func TestForeignClientsAreServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := node(t, "clients.mjs", url+"/graphql", token(t, "alice", schema.User), token(t, "root", schema.Admin), contract)
-	if len(list) != 7 {
+	if len(list) != 8 {
 		t.Errorf("%d checks were made", len(list))
 	}
 	report(t, list)

@@ -214,10 +214,13 @@ func paced(ctx context.Context, write func(context.Context) error) error {
 }
 
 // write tries until one change is acknowledged.
-func (w *writer) write(ctx context.Context) error {
+func (w *writer) write(ctx context.Context) error { return w.insist(ctx, w.try) }
+
+// insist tries until it succeeds, or ctx has ended.
+func (w *writer) insist(ctx context.Context, try func() error) error {
 	deadline := time.Now().Add(patience)
 	for {
-		err := w.try()
+		err := try()
 		if err == nil || ctx.Err() != nil {
 			return nil
 		}

@@ -41,6 +41,7 @@ type Config struct {
 	Replicas   int    `env:"REPLICAS" flag:"replicas" envDefault:"1" help:"copies of the log in a cluster of servers"`
 	History    int64  `env:"HISTORY" flag:"history" envDefault:"64" help:"changes that the log keeps of each record"`
 	View       string `env:"VIEW" flag:"view" help:"directory of this process's view; default: <data>/view with an embedded bus, else a temporary one"`
+	ViewMemory int    `env:"VIEW_MEMORY" flag:"view-memory" envDefault:"64" help:"MiB of records and pages that are kept in memory because they are read again; 0 for none"`
 
 	JWTSecret   string        `env:"JWT_SECRET" secret:"true" help:"secret of HS256 tokens, at least 32 bytes"`
 	JWTKeys     string        `env:"JWT_KEYS" secret:"true" help:"public keys of RS256, ES256 and EdDSA tokens, as PEM"`
@@ -53,6 +54,36 @@ type Config struct {
 	JWTClaim    string        `env:"JWT_ROLES_CLAIM" flag:"jwt-roles-claim" envDefault:"roles" help:"claim of a token that holds the roles"`
 	JWTRoles    string        `env:"JWT_ROLES" flag:"jwt-roles" help:"what values of that claim grant: admin=ADMIN,notes:write=USER; default: the roles' own names"`
 	Accounts    string        `env:"ACCOUNTS" secret:"true" help:"accounts for SOAP, a line each: name:bcrypt hash:ROLE,ROLE[:subject]"`
+
+	Limits        string        `env:"LIMITS" flag:"limits" envDefault:"enforce" help:"enforce, or measure: the log tells what is too deep, too dear or too often, and nothing of it is refused"`
+	MaxDepth      int           `env:"MAX_DEPTH" flag:"max-depth" envDefault:"10" help:"levels of fields of an operation; -1 for no limit, here and below"`
+	MaxTokens     int           `env:"MAX_TOKENS" flag:"max-tokens" envDefault:"15000" help:"tokens of a document"`
+	MaxAliases    int           `env:"MAX_ALIASES" flag:"max-aliases" envDefault:"30" help:"aliased fields of an operation"`
+	MaxRoots      int           `env:"MAX_ROOTS" flag:"max-roots" envDefault:"20" help:"root fields of an operation"`
+	MaxBody       int           `env:"MAX_BODY" flag:"max-body" envDefault:"1048576" help:"bytes of a request's body, and of a socket's message"`
+	MaxPage       int           `env:"MAX_PAGE" flag:"max-page" envDefault:"100" help:"greatest first, last and limit"`
+	MaxItems      int           `env:"MAX_ITEMS" flag:"max-items" help:"items of each list in arguments (1000; set, it holds for what a mutation writes too)"`
+	MaxText       int           `env:"MAX_TEXT" flag:"max-text" help:"bytes of each text in arguments (65536; set, it holds for what a mutation writes too)"`
+	MaxTime       time.Duration `env:"MAX_TIME" flag:"max-time" envDefault:"10s" help:"how long one execution may take"`
+	MaxSockets    int           `env:"MAX_SOCKETS" flag:"max-sockets" help:"sockets and event streams of one caller on each process (100; no limit in development)"`
+	MaxOperations int           `env:"MAX_OPERATIONS" flag:"max-operations" envDefault:"100" help:"operations that run on one socket"`
+	MaxQueue      int           `env:"MAX_QUEUE" flag:"max-queue" envDefault:"1048576" help:"bytes that wait for one slow client before it is cut off"`
+	CostAnonymous int           `env:"COST_ANONYMOUS" flag:"cost-anonymous" envDefault:"1000" help:"what one operation of an anonymous caller may cost"`
+	CostUser      int           `env:"COST_USER" flag:"cost-user" envDefault:"10000" help:"what one operation of a user may cost"`
+	CostService   int           `env:"COST_SERVICE" flag:"cost-service" envDefault:"100000" help:"what one operation of a service may cost"`
+	RateAnonymous string        `env:"RATE_ANONYMOUS" flag:"rate-anonymous" help:"requests/cost a minute for each address; 0 for no limit (100/100000; none in development)"`
+	RateUser      string        `env:"RATE_USER" flag:"rate-user" help:"the same for each user"`
+	RateService   string        `env:"RATE_SERVICE" flag:"rate-service" help:"the same for each service"`
+	Proxies       string        `env:"TRUSTED_PROXIES" flag:"trusted-proxies" help:"networks of the proxies in front, whose X-Forwarded-For is believed, comma separated: 10.0.0.0/8"`
+
+	Operations       string        `env:"OPERATIONS" flag:"operations" help:"directory of registered operations: *.graphql files and manifests (docs/operations.md)"`
+	RegisteredOnly   bool          `env:"REGISTERED_ONLY" flag:"registered-only" help:"run registered operations and no others"`
+	APQ              bool          `env:"APQ" flag:"apq" envDefault:"true" help:"clients may register documents by their first request; never with registered-only"`
+	APQAge           time.Duration `env:"APQ_AGE" flag:"apq-age" envDefault:"168h" help:"how long such documents are kept"`
+	APQBytes         int64         `env:"APQ_BYTES" flag:"apq-bytes" envDefault:"33554432" help:"how many bytes of them; then the oldest are forgotten"`
+	CacheMaxAge      time.Duration `env:"CACHE_MAX_AGE" flag:"cache-max-age" envDefault:"0s" help:"how long shared caches may keep answers that everybody may see; 0: they ask whether they changed"`
+	IdempotencyAge   time.Duration `env:"IDEMPOTENCY_AGE" flag:"idempotency-age" envDefault:"24h" help:"how long a mutation with an idempotency key gets its first answer"`
+	IdempotencyBytes int64         `env:"IDEMPOTENCY_BYTES" flag:"idempotency-bytes" envDefault:"268435456" help:"how many bytes of such answers; then new keys are refused"`
 
 	DrainDelay  time.Duration `env:"DRAIN_DELAY" flag:"drain-delay" envDefault:"5s" help:"from the signal until the first socket is closed; none in development"`
 	DrainWindow time.Duration `env:"DRAIN_WINDOW" flag:"drain-window" envDefault:"30s" help:"in which the open sockets are closed; 1s in development"`
@@ -132,9 +163,13 @@ func (c *Config) check() error {
 		remedy string
 	}{
 		{c.Replicas >= 1 && c.Replicas <= 5, "TIDINGS_REPLICAS must be from 1 to 5"},
+		{c.ViewMemory >= 0 && c.ViewMemory <= 1<<20, "TIDINGS_VIEW_MEMORY must be from 0 to 1048576 MiB"},
 		{c.History >= 1, "TIDINGS_HISTORY must be at least 1: the last change of a record is its state"},
 		{c.JWTLeeway >= 0 && c.JWTLeeway <= 5*time.Minute, "TIDINGS_JWT_LEEWAY must be from 0 to 5m"},
 		{c.JWTRefresh >= time.Minute, "TIDINGS_JWT_REFRESH must be at least 1m: a token with an unknown key causes a refresh anyhow"},
+		{c.APQAge >= time.Minute && c.IdempotencyAge >= time.Minute, "TIDINGS_APQ_AGE and TIDINGS_IDEMPOTENCY_AGE must be at least 1m"},
+		{c.APQBytes >= 1<<20 && c.IdempotencyBytes >= 1<<20, "TIDINGS_APQ_BYTES and TIDINGS_IDEMPOTENCY_BYTES must be at least 1048576"},
+		{c.CacheMaxAge >= 0, "TIDINGS_CACHE_MAX_AGE must not be negative"},
 		{c.DrainDelay >= 0 && c.DrainWindow >= 0, "TIDINGS_DRAIN_DELAY and TIDINGS_DRAIN_WINDOW must not be negative"},
 		{c.Schema != "", "TIDINGS_SCHEMA must name the directory of the *.graphql files"},
 		{c.Prefix != "" && !strings.ContainsAny(c.Prefix, ".*> \t"), "TIDINGS_PREFIX must be one token of a subject: no dots, blanks and wildcards"},
@@ -143,7 +178,7 @@ func (c *Config) check() error {
 			return errors.New(rule.remedy)
 		}
 	}
-	return checkOrigins(c.AllowedOrigins())
+	return errors.Join(checkOrigins(c.AllowedOrigins()), c.checkLimits())
 }
 
 // setting is one field of Config with its tags.

@@ -81,6 +81,12 @@ func TestMistakesAreNamed(t *testing.T) {
 		{nil, []string{"TIDINGS_JWT_LEEWAY=1000h"}, "TIDINGS_JWT_LEEWAY"},
 		{[]string{"--drain-delay", "-5s"}, nil, "TIDINGS_DRAIN_DELAY"},
 		{[]string{"--prefix", "a.b"}, nil, "TIDINGS_PREFIX"},
+		{[]string{"--limits", "off"}, nil, "TIDINGS_LIMITS"},
+		{[]string{"--max-depth", "0"}, nil, "TIDINGS_MAX_DEPTH"},
+		{nil, []string{"TIDINGS_MAX_TIME=-1s"}, "TIDINGS_MAX_TIME"},
+		{nil, []string{"TIDINGS_MAX_BODY=-1"}, "TIDINGS_MAX_BODY"},
+		{nil, []string{"TIDINGS_RATE_USER=plenty"}, "TIDINGS_RATE_USER"},
+		{nil, []string{"TIDINGS_TRUSTED_PROXIES=localhost"}, "TIDINGS_TRUSTED_PROXIES"},
 		{[]string{"--listn", ":1"}, nil, "listn"},
 		{[]string{"serve"}, nil, "serve"},
 	} {

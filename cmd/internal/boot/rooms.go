@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"tidings/bus"
 	"tidings/graphql"
 	"tidings/internal/proc"
+	"tidings/quota"
 	"tidings/resource"
 	"tidings/schema"
 	"tidings/soap"
@@ -30,6 +32,7 @@ type Rooms struct {
 	View   *view.View
 	Feed   *resource.Feed
 	Client *resource.Client
+	Quota  *quota.Limiter
 	Engine *graphql.Engine
 
 	config Config
@@ -65,9 +68,26 @@ func (r *Rooms) open(ctx context.Context) (err error) {
 	}
 	r.Feed = resource.NewFeed(r.Bus, r.Model, r.View, resource.FeedOptions{Logger: r.log})
 	r.Client = resource.NewClient(r.Bus, r.Model, r.View, r.Feed)
+	if r.Quota, err = c.quota(r.Bus, r.log); err != nil {
+		return err
+	}
+	persisted, err := r.persisted(ctx)
+	if err != nil {
+		return err
+	}
+	answers, err := r.answers(ctx)
+	if err != nil {
+		return err
+	}
 	r.Engine, err = graphql.New(r.Model, r.Client, r.Feed, graphql.Options{
 		Logger:        r.log,
 		Introspection: c.introspection,
+		Limits:        c.limits(),
+		Timeout:       c.MaxTime,
+		Quota:         r.Quota,
+		Persisted:     persisted,
+		Answers:       answers,
+		CacheMaxAge:   c.CacheMaxAge,
 	})
 	return err
 }
@@ -79,7 +99,7 @@ func (r *Rooms) openView(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o := view.Options{Dir: r.config.viewDir(), Logger: r.log}
+	o := view.Options{Dir: r.config.viewDir(), Memory: cmp.Or(r.config.ViewMemory<<20, -1), Logger: r.log}
 	if r.View, err = view.Open(ctx, r.Model, r.Bus.LogID(), o); err != nil || r.View.Position() <= last {
 		return err
 	}
@@ -139,7 +159,7 @@ func (r *Rooms) SOAP() soap.Options {
 // Reading are the parts of every process: the keys of tokens, and the feed,
 // which keeps the view true and tells the live operations.
 func (r *Rooms) Reading() []proc.Part {
-	return []proc.Part{{Name: "keys", Run: r.Verifier.Run}, {Name: "feed", Run: r.Feed.Run}}
+	return []proc.Part{{Name: "keys", Run: r.Verifier.Run}, {Name: "feed", Run: r.Feed.Run}, {Name: "quota", Run: r.Quota.Run}}
 }
 
 // Writing are the parts of a worker: it carries out commands and answers SOAP.
@@ -149,6 +169,7 @@ func (r *Rooms) Writing() ([]proc.Part, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.Client.Use(w)
 	r.serving = []<-chan struct{}{w.Ready(), s.Ready()}
 	return []proc.Part{{Name: "worker", Run: w.Run}, {Name: "soap", Run: s.Run}}, nil
 }

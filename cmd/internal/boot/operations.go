@@ -1,0 +1,52 @@
+package boot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"tidings/bus"
+	"tidings/graphql"
+)
+
+// The buckets of the bus (docs/bus.md).
+const (
+	bucketOperations = "operations"
+	bucketAnswers    = "answers"
+)
+
+// persisted says which documents clients may name. The operations directory is
+// read anew each time; an error names the file.
+func (r *Rooms) persisted(ctx context.Context) (p graphql.Persisted, err error) {
+	c := r.config
+	p.Only = c.RegisteredOnly
+	if c.Operations != "" {
+		if p.Registered, err = graphql.ReadOperations(os.DirFS(c.Operations)); err != nil {
+			return p, fmt.Errorf("the operations in %s are refused:\n%w", c.Operations, err)
+		}
+	}
+	if c.RegisteredOnly && p.Registered.Len() == 0 {
+		return p, errors.New("TIDINGS_REGISTERED_ONLY is set, but no operation is registered: name their directory with TIDINGS_OPERATIONS")
+	}
+	if c.RegisteredOnly || !c.APQ {
+		return p, nil
+	}
+	k, err := r.Bus.Bucket(ctx, bus.BucketOptions{
+		Name: bucketOperations, Description: "Documents that clients have registered, by their SHA-256.",
+		MaxAge: c.APQAge, MaxBytes: c.APQBytes, Forget: true,
+	})
+	if err != nil {
+		return p, err
+	}
+	p.Shared = k
+	return p, nil
+}
+
+// answers is where the answers to requests with an idempotency key are kept.
+func (r *Rooms) answers(ctx context.Context) (graphql.Store, error) {
+	return r.Bus.Bucket(ctx, bus.BucketOptions{
+		Name: bucketAnswers, Description: "Answers of mutations, by caller and idempotency key.",
+		MaxAge: r.config.IdempotencyAge, MaxBytes: r.config.IdempotencyBytes,
+	})
+}
