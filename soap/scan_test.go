@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"tidings/fault"
 	"tidings/soap"
@@ -143,11 +143,10 @@ func TestScanReads(t *testing.T) {
 	}
 }
 
-// Each of these documents took seconds in a scanner that looked at every
-// earlier piece again for each new one.
-func TestScanTakesTimeLinearInTheInput(t *testing.T) {
-	t.Parallel()
-	cases := map[string]string{
+// hostile are documents that took seconds and gigabytes in a scanner that
+// looked at, or copied, every earlier piece again for each new one.
+func hostile() map[string]string {
+	return map[string]string{
 		"declarations":         "<a" + numbered(60_000, ` xmlns:a%d="u"`) + "/>",
 		"attributes":           "<a" + numbered(60_000, ` a%d=""`) + "/>",
 		"comments in text":     "<a>" + strings.Repeat("xxxx<!---->", 95_000) + "</a>",
@@ -158,12 +157,31 @@ func TestScanTakesTimeLinearInTheInput(t *testing.T) {
 		"full scope, elements": nested(2, "<a"+numbered(60, ` xmlns:a%d="u"`)+">", strings.Repeat("<a0:b/>", 140_000)+"</a></a>"),
 		"full tags":            "<a>" + strings.Repeat("<b"+numbered(64, ` a%d=""`)+"/>", 2_100) + "</a>",
 	}
-	for what, doc := range cases {
-		start := time.Now()
+}
+
+// What a document makes the scanner allocate is bounded by its size. (It does
+// not run in parallel: it counts what the whole process allocates.)
+func TestScanAllocatesInProportionToTheInput(t *testing.T) {
+	for what, doc := range hostile() {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
 		_, _ = soap.Scan([]byte(doc), "")
-		if took := time.Since(start); took > 2*time.Second {
-			t.Errorf("%s: %v for %d bytes", what, took, len(doc))
+		runtime.ReadMemStats(&after)
+		if n := (after.TotalAlloc - before.TotalAlloc) / uint64(len(doc)); n > 200 {
+			t.Errorf("%s: %d bytes for each byte of input", what, n)
 		}
+	}
+}
+
+// ns/B is the figure to look at: it is about the same for all of them.
+func BenchmarkScanHostile(b *testing.B) {
+	for what, doc := range hostile() {
+		b.Run(what, func(b *testing.B) {
+			b.SetBytes(int64(len(doc)))
+			for b.Loop() {
+				_, _ = soap.Scan([]byte(doc), "")
+			}
+		})
 	}
 }
 
