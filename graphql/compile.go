@@ -15,6 +15,7 @@ type compiler struct {
 	engine *Engine
 	vars   map[string]any // for @skip and @include alone
 	plan   *plan
+	fields int // compiled so far: those of an interface or a union once for each type
 }
 
 func (e *Engine) compile(op *ast.OperationDefinition, vars map[string]any) (*plan, *gqlerror.Error) {
@@ -30,6 +31,9 @@ func (e *Engine) compile(op *ast.OperationDefinition, vars map[string]any) (*pla
 	c.plan.typename = appendString(nil, def.Name)
 	for _, nodes := range c.collect(def, []ast.SelectionSet{op.SelectionSet}) {
 		c.plan.roots = append(c.plan.roots, c.root(typ, def, nodes))
+	}
+	if c.fields > maxSelections {
+		return nil, refuse(op.Position, fault.ValidationFailed, "the operation selects more than %d fields, with those of interfaces and unions for each of their types", maxSelections)
 	}
 	if op.Operation == ast.Subscription && len(c.plan.roots) != 1 {
 		return nil, refuse(op.Position, fault.ValidationFailed, "A subscription must select exactly one root field.")
@@ -107,6 +111,9 @@ func (c *compiler) object(nodes []*ast.Field, describe func(*object, *field)) *o
 func (c *compiler) objectOf(def *ast.Definition, nodes []*ast.Field, describe func(*object, *field)) *object {
 	o := &object{typename: appendString(nil, def.Name), owner: -1}
 	for _, group := range c.collect(def, subselections(nodes)) {
+		if c.fields++; c.fields > maxSelections {
+			break // refused when all is unwound
+		}
 		f := c.field(def, group)
 		if f.source != sourceTypename {
 			describe(o, &f)

@@ -54,6 +54,9 @@ func TestEmbeddedValuesAreCheckedAndStored(t *testing.T) {
 		if got := encode(t, parsed); got != c.stored {
 			t.Errorf("%s: %s is stored as %s, want %s", c.field, c.input, got, c.stored)
 		}
+		if again, err := page.Field(c.field).Parse(decode(t, c.stored)); err != nil || encode(t, again) != c.stored {
+			t.Errorf("%s: %s is stored as %v, %v", c.field, c.stored, again, err)
+		}
 	}
 }
 

@@ -279,3 +279,6 @@ func scanInt(raw []byte, low int64) (n int64, ok bool) {
 	}
 	return n, low <= n && n <= math.MaxInt32
 }
+
+// BuiltIn reports whether a scalar of the given name needs no declaration.
+func BuiltIn(scalar string) bool { _, ok := kinds[scalar]; return ok }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,7 +37,8 @@ func below(step string, err error) error {
 // stored: nil, string, int64, float64, bool, json.RawMessage for JSON and for
 // embedded objects, or []any of them. It takes what Kind.Parse takes, []any for
 // lists (a single value becomes a list of one, as GraphQL has it) and
-// map[string]any for embedded objects, in the form of their input types. Type,
+// map[string]any for embedded objects, in the form of their input types or as
+// they are stored. Type,
 // enum values and @constraint are checked, and defaults inside of objects filled
 // in. The text of the error may be shown to the caller after the field's name;
 // it is a *ValueError when a part of an embedded object is to blame.
@@ -125,6 +127,15 @@ func (o *Object) parse(value any) (any, error) {
 // parseMember checks the input of an interface or a union: one member's key,
 // and its value.
 func (o *Object) parseMember(given map[string]any) (any, error) {
+	if name, ok := given["__typename"].(string); ok { // a value that is stored already
+		rest := maps.Clone(given)
+		delete(rest, "__typename")
+		for _, member := range o.Members {
+			if member.Name == name {
+				return o.parseMember(map[string]any{member.Key(): rest})
+			}
+		}
+	}
 	for _, member := range o.Members {
 		value, ok := given[member.Key()]
 		if !ok || len(given) != 1 {

@@ -202,6 +202,11 @@ func (t *xsdType) append(out []byte, r *jsonReader) ([]byte, error) {
 		return t.appendObject(out, r)
 	case formList:
 		return t.appendList(out, r)
+	case formVariant:
+		return t.appendVariant(out, r)
+	case formJSON:
+		text, err := r.skip(0)
+		return appendText(out, text), err
 	}
 	if r.peek() == '"' {
 		text, err := r.string()

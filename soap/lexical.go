@@ -1,6 +1,7 @@
 package soap
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -12,8 +13,13 @@ import (
 // JSON. The error says what the value should have been; ranges and formats
 // beyond the type are the schema's to check.
 func (t *xsdType) appendValue(out []byte, text string) ([]byte, error) {
-	if t.form == formText {
+	switch {
+	case t.form == formText:
 		return appendJSONString(out, text), nil
+	case t.form == formJSON && !json.Valid([]byte(text)):
+		return out, fmt.Errorf("%.60q is not JSON; a text has quotes around it", text)
+	case t.form == formJSON:
+		return append(out, text...), nil
 	}
 	text = trim(text)
 	switch t.form {

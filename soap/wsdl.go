@@ -68,7 +68,7 @@ func (w *wsdlWriter) types() {
 
 func (w *wsdlWriter) xsdType(t *xsdType) {
 	switch t.form {
-	case formObject:
+	case formObject, formVariant:
 		w.line(`      <xsd:complexType name=%q>%s`, t.name, annotation(t.doc))
 		w.sequence(t.fields)
 		w.line(`      </xsd:complexType>`)

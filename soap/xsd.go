@@ -19,6 +19,8 @@ const (
 	formEnum                     // one of values
 	formObject                   // fields, in their order
 	formList                     // item, any number of times
+	formVariant                  // exactly one of fields
+	formJSON                     // any JSON, as text
 )
 
 // xsdType is a type of the contract: one built into XML Schema when its name is
@@ -101,7 +103,7 @@ func (b *builder) output(r *schema.Resource, f *schema.Field, s shape) *part {
 	case f.Relation != nil:
 		p.typ, p.optional = b.object(f.Relation.Target, summary), true
 	default:
-		p.typ = b.typeOf(f.Type)
+		p.typ = b.valueOf(f.Type, f.Object)
 		mayLack := !f.Type.NonNull || private
 		p.optional = mayLack && p.typ.form == formList
 		p.nillable = mayLack && p.typ.form != formList
@@ -210,6 +212,8 @@ func (b *builder) leaf(name string) *xsdType {
 		for _, v := range def.EnumValues {
 			t.values = append(t.values, enumValue{v.Name, v.Description})
 		}
+	case def != nil && (name == "JSON" || !def.BuiltIn && def.Kind == "SCALAR" && b.anyJSON(name)):
+		return &xsdType{base: "xsd:string", form: formJSON}
 	default:
 		return &xsdType{base: "xsd:string", form: formText}
 	}
@@ -238,6 +242,8 @@ func (t *xsdType) selection() string {
 	switch t.form {
 	case formList:
 		return t.item.typ.selection()
+	case formVariant:
+		return t.variantSelection()
 	case formObject:
 		names := make([]string, len(t.fields))
 		for i, f := range t.fields {

@@ -1,6 +1,7 @@
 package soap
 
 import (
+	"slices"
 	"strings"
 
 	"tidings/schema"
@@ -21,10 +22,10 @@ func (b *builder) input(a argument, r *schema.Resource, kind schema.RootKind) *p
 	case def == nil || def.Kind != "INPUT_OBJECT":
 		p.typ = b.typeOf(a.typ)
 		p.nillable = p.optional && p.typ.form != formList && (!p.typ.text() || a.defaults != "")
-	case a.typ.Elem != nil || b.recursive(leafName, nil):
+	case r != nil && kind != 0 && (a.typ.Elem != nil || b.leads(leafName, leafName, nil)):
 		return nil
 	default:
-		p.typ = b.inputObject(leafName, r, kind)
+		p.typ = b.inputList(a.typ, func() *xsdType { return b.inputObject(leafName, r, kind) })
 	}
 	if a.defaults != "" {
 		p.doc = strings.TrimSpace(p.doc + " Default: " + a.defaults + ".")
@@ -44,10 +45,13 @@ func (b *builder) inputObject(typ string, r *schema.Resource, kind schema.RootKi
 		if f.DefaultValue != nil {
 			a.defaults = f.DefaultValue.String()
 		}
-		if stored := r.Field(f.Name); stored != nil && kind == schema.RootCreate && a.defaults == "" {
-			a.defaults = strings.Trim(string(stored.Default), `"`)
+		if r != nil && kind == schema.RootCreate && a.defaults == "" && r.Field(f.Name) != nil {
+			a.defaults = strings.Trim(string(r.Field(f.Name).Default), `"`)
 		}
-		if p := b.input(a, r, kind); p != nil {
+		if def.Directives.ForName("oneOf") == nil && b.leads(f.Type.Name(), typ, nil) {
+			continue
+		}
+		if p := b.input(a, nil, 0); p != nil {
 			t.fields = append(t.fields, p)
 		}
 	}
@@ -59,19 +63,23 @@ func (b *builder) inputObject(typ string, r *schema.Resource, kind schema.RootKi
 	return t
 }
 
-// recursive reports whether an input type reaches itself.
-func (b *builder) recursive(typ string, above []string) bool {
+// inputList wraps an input object's type in the lists around it.
+func (b *builder) inputList(t *schema.Type, object func() *xsdType) *xsdType {
+	if t.Elem == nil {
+		return object()
+	}
+	return b.list(&part{name: "item", typ: b.inputList(t.Elem, object), nillable: !t.Elem.NonNull})
+}
+
+// leads reports whether an input type holds another one, or is it when it holds
+// itself.
+func (b *builder) leads(typ, target string, above []string) bool {
 	def := b.model.Contract.Types[typ]
-	if def == nil || def.Kind != "INPUT_OBJECT" {
+	if def == nil || def.Kind != "INPUT_OBJECT" || slices.Contains(above, typ) {
 		return false
 	}
-	for _, name := range above {
-		if name == typ {
-			return true
-		}
-	}
 	for _, f := range def.Fields {
-		if b.recursive(f.Type.Name(), append(above, typ)) {
+		if name := f.Type.Name(); name == target || b.leads(name, target, append(above, typ)) {
 			return true
 		}
 	}

@@ -1,0 +1,64 @@
+package soap_test
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/vektah/gqlparser/v2"
+
+	"tidings/schema"
+	"tidings/soap"
+)
+
+const pagesSDL = `
+interface Asset { url: URL! }
+type Image implements Asset { url: URL! size: Int }
+type Video implements Asset { url: URL! size: String parts: [Block!] }
+union Block = Text | Video
+type Text { body: String! extra: JSON on: Date }
+type Page @resource @auth(requires: [ANYONE]) { id: ID! hero: Asset blocks: [[Block!]!]! meta: JSON text: Text }
+`
+
+func TestEmbeddedObjectsInXML(t *testing.T) {
+	t.Parallel()
+	m, err := schema.Load(fstest.MapFS{"schema.graphql": {Data: []byte(pagesSDL)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, operation := range []string{"GetPage", "ListPages", "CreatePage", "UpdatePage", "DeletePage"} {
+		document, err := soap.Document(m, operation)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, errs := gqlparser.LoadQuery(m.Contract, document); errs != nil {
+			t.Errorf("%s: %v\n%s", operation, errs, document)
+		}
+	}
+	c, err := soap.NewCodec(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := c.Encode("GetPage", []byte(`{"data":{"result":{"id":"1","hero":{"__typename":"Image","image_url":"https://a.org/","image_size":3},`+
+		`"blocks":[[{"__typename":"Text","text_body":"b","text_extra":{"a":[1]},"text_on":"2026-11-20"}]],"meta":"x","text":null}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`<tns:hero><tns:image><tns:url>https://a.org/</tns:url><tns:size>3</tns:size></tns:image></tns:hero>`,
+		`<tns:text><tns:body>b</tns:body><tns:extra>{&quot;a&quot;:[1]}</tns:extra><tns:on>2026-11-20</tns:on></tns:text>`,
+		`<tns:meta>&quot;x&quot;</tns:meta>`,
+	} {
+		if !strings.Contains(string(answer), want) {
+			t.Errorf("%s lacks %s", answer, want)
+		}
+	}
+	_, variables, err := c.Decode([]byte(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><CreatePage xmlns="urn:tidings:v1:SocialService"><input>`+
+		`<hero><video><url>https://a.org/</url></video></hero><blocks><item><item><text><body>b</body></text></item></item></blocks><meta>{"a": 1}</meta></input></CreatePage></s:Body></s:Envelope>`), "text/xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"input":{"hero":{"video":{"url":"https://a.org/"}},"blocks":[[{"text":{"body":"b"}}]],"meta":{"a": 1}}}`; string(variables) != want {
+		t.Errorf("got %s, want %s", variables, want)
+	}
+}
