@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -59,6 +60,43 @@ type latest struct {
 func (l *latest) run(ctx context.Context) error {
 	making, cancel := l.bus.bound(ctx)
 	defer cancel()
+	for {
+		end, err := l.consume(ctx, making)
+		if end || err != nil {
+			return err
+		}
+		if err := sleep(making, behindPause); err != nil {
+			return fault.Wrap(err, fault.Unavailable, "the log's servers do not agree on where it ends")
+		}
+	}
+}
+
+const (
+	// behindPause is how long a replica is given to catch up.
+	behindPause = 100 * time.Millisecond
+	// firstSilence is how long the first message may take.
+	firstSilence = time.Second
+)
+
+var errSilent = fault.New(fault.Unavailable, "the log did not answer within %s", silence)
+
+// sleep waits, or returns ctx's error.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// consume reads with one consumer. end is false when it has brought nothing
+// although there is something: because the server that runs it is behind, or
+// because the first pull came before the server was ready for it. Neither
+// always mends itself, so another consumer is made.
+func (l *latest) consume(ctx, making context.Context) (end bool, err error) {
 	c, err := l.bus.js.CreateConsumer(making, l.bus.subjects.Stream(), jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
 		FilterSubject: l.filter,
@@ -67,7 +105,7 @@ func (l *latest) run(ctx context.Context) error {
 		InactiveThreshold: time.Minute,
 	})
 	if err != nil {
-		return unavailable(err)
+		return false, unavailable(err)
 	}
 	info := c.CachedInfo()
 	defer func() {
@@ -76,32 +114,38 @@ func (l *latest) run(ctx context.Context) error {
 		_ = l.bus.js.DeleteConsumer(ctx, l.bus.subjects.Stream(), info.Name) // else it ends by itself
 	}()
 	if info.NumPending == 0 {
-		if end, err := l.complete(ctx, 0); end || err != nil {
-			return err
-		}
+		return l.complete(ctx, 0)
 	}
 	msgs, err := c.Messages(jetstream.PullMaxMessages(pulled))
 	if err != nil {
-		return unavailable(err)
+		return false, unavailable(err)
 	}
 	defer msgs.Stop()
 	for {
-		if end, err := l.next(ctx, msgs); end || err != nil {
-			return err
+		end, err := l.next(ctx, msgs)
+		if errors.Is(err, errSilent) && l.seen == 0 {
+			return false, nil
+		}
+		if end || err != nil {
+			return end, err
 		}
 	}
 }
 
 // next takes one message. end is true after the last that there is.
 func (l *latest) next(ctx context.Context, msgs jetstream.MessagesContext) (end bool, err error) {
-	waiting, cancel := context.WithTimeout(ctx, silence)
+	patience := silence
+	if l.seen == 0 {
+		patience = firstSilence
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	raw, err := msgs.Next(jetstream.NextContext(waiting))
 	switch {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
 	case waiting.Err() != nil:
-		return false, fault.New(fault.Unavailable, "the log did not answer within %s", silence)
+		return false, errSilent
 	case err != nil:
 		return false, unavailable(err)
 	}
