@@ -59,7 +59,10 @@ type Error struct {
 	// Field is the dotted path of the input value that is to blame, such as
 	// "input.email". Empty when no single value is.
 	Field string `json:"field,omitempty"`
-	Err   error  `json:"-"`
+	// RetryAfter is in how many seconds the same may be tried again, as
+	// RateLimited has it. Zero: not known.
+	RetryAfter int   `json:"retryAfter,omitempty"`
+	Err        error `json:"-"`
 }
 
 // Error returns the code, the message and the cause: the text for the log.

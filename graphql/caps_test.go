@@ -172,7 +172,7 @@ func TestRequestsBeyondTheRateAreRefusedBeforeTheyAreRead(t *testing.T) {
 		s.run(t, ada, `{ __typename`, "") // what is wrong counts too
 	}
 	resp := s.engine.Execute(t.Context(), ada, graphql.Request{Query: `{ __typename }`})
-	if _, err := s.engine.Kind(auth.NewContext(t.Context(), ada), graphql.Request{Query: `{ __typename }`}); !fault.Is(err, fault.RateLimited) {
+	if _, err := s.engine.Kind(auth.NewContext(t.Context(), ada), graphql.Request{Query: `{ __typename }`}); !fault.Is(err, fault.RateLimited) || fault.Of(err).RetryAfter != 20 {
 		t.Errorf("the document is read all the same: %v", err)
 	}
 	if resp.Code != fault.RateLimited || !resp.Failed || resp.RetryAfter <= 0 || !strings.Contains(string(resp.Body), `"retryAfter":20`) {

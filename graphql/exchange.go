@@ -82,15 +82,23 @@ func (r *run) identify(err *gqlerror.Error) {
 func (e *Engine) told(ctx context.Context, err error) *gqlerror.Error {
 	f := fault.Of(err)
 	told := refuse(nil, f.Code, "%s", f.Message)
-	if f.Field != "" {
-		told.Extensions["field"] = f.Field
-	}
+	extend(told, f)
 	if faulty(f.Code) {
 		id := cmp.Or(ExchangeOf(ctx), &Exchange{}).id()
 		told.Extensions["requestId"] = id
 		e.log.LogAttrs(ctx, levelOf(f), "an operation failed", slog.String("request", id), slog.Any("err", err))
 	}
 	return told
+}
+
+// extend adds to an error's extensions what a fault says beside its code.
+func extend(told *gqlerror.Error, f *fault.Error) {
+	if f.Field != "" {
+		told.Extensions["field"] = f.Field
+	}
+	if f.RetryAfter > 0 {
+		told.Extensions["retryAfter"] = int64(f.RetryAfter)
+	}
 }
 
 // levelOf is how loud the log is about a failure that is not the caller's.

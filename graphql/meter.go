@@ -79,14 +79,10 @@ func (e *Engine) measureDepth(depth int) {
 
 // limited is the response to a caller who has used too much.
 func (e *Engine) limited(ctx context.Context, err error) *Response {
-	told := e.told(ctx, err)
-	x, ok := errors.AsType[*quota.Exceeded](err)
-	if !ok {
-		return e.failure(gqlerror.List{told})
+	resp := e.refusal(ctx, err)
+	if x, ok := errors.AsType[*quota.Exceeded](err); ok {
+		resp.RetryAfter = x.After
 	}
-	told.Extensions["retryAfter"] = int64(quota.Seconds(x.After))
-	resp := e.failure(gqlerror.List{told})
-	resp.RetryAfter = x.After
 	return resp
 }
 

@@ -119,9 +119,7 @@ func (r *run) logFault(f *fault.Error, err error) {
 func executionError(f *fault.Error, nodes []*ast.Field, path []step) *gqlerror.Error {
 	err := &gqlerror.Error{Message: f.Message, Locations: locationsOf(nodes), Path: pathOf(path)}
 	err.Extensions = map[string]any{"code": string(f.Code)}
-	if f.Field != "" {
-		err.Extensions["field"] = f.Field
-	}
+	extend(err, f)
 	return err
 }
 

@@ -125,7 +125,9 @@ func (l *Limiter) take(ctx context.Context, who auth.Principal, n counts) error 
 }
 
 func exceeded(rate Rate, wait time.Duration) *Exceeded {
-	return &Exceeded{After: wait, cause: fault.New(fault.RateLimited, "too many requests: %s a minute are allowed; try again in %d s", rate, Seconds(wait))}
+	cause := fault.New(fault.RateLimited, "too many requests: %s a minute are allowed; try again in %d s", rate, Seconds(wait))
+	cause.RetryAfter = Seconds(wait)
+	return &Exceeded{After: wait, cause: cause}
 }
 
 // count notes the use, or returns how long to wait with it.

@@ -50,6 +50,13 @@ func (h *Hub) release(caller string) {
 
 // refuseMany answers a caller who has too many event streams.
 func refuseMany(w http.ResponseWriter) {
-	w.Header().Set("Retry-After", "1")
 	refuse(w, &httpError{http.StatusTooManyRequests, fault.RateLimited, tooMany})
+}
+
+// limited is a refusal that nobody knows the end of: another of the caller's
+// own operations or connections has to end first.
+func limited(format string, args ...any) *fault.Error {
+	f := fault.New(fault.RateLimited, format, args...)
+	f.RetryAfter = 1
+	return f
 }

@@ -65,5 +65,5 @@ func TestACallerWhoHasUsedUpItsRateIsToldSo(t *testing.T) {
 	f := serve(t, realtime.Options{})
 	c := connect(t, f.url, "")
 	c.send(`{"id":"1","type":"subscribe","payload":{"query":"limited { x }"}}`)
-	c.expect(`{"id":"1","type":"error","payload":[{"message":"too many requests","extensions":{"code":"RATE_LIMITED"}}]}`)
+	c.expect(`{"id":"1","type":"error","payload":[{"message":"too many requests","extensions":{"code":"RATE_LIMITED","retryAfter":7}}]}`)
 }

@@ -221,14 +221,15 @@ func completeMessage(id string) string {
 // unless there is something to look up in the log by it.
 func errorList(err *fault.Error, requestID string) []byte {
 	type extensions struct {
-		Code      fault.Code `json:"code"`
-		RequestID string     `json:"requestId,omitempty"`
+		Code       fault.Code `json:"code"`
+		RequestID  string     `json:"requestId,omitempty"`
+		RetryAfter int        `json:"retryAfter,omitempty"`
 	}
 	type graphQLError struct {
 		Message    string     `json:"message"`
 		Extensions extensions `json:"extensions"`
 	}
-	list, _ := json.Marshal([]graphQLError{{err.Message, extensions{err.Code, requestID}}}) // strings always have a JSON form
+	list, _ := json.Marshal([]graphQLError{{err.Message, extensions{err.Code, requestID, err.RetryAfter}}}) // strings always have a JSON form
 	return list
 }
 

@@ -95,7 +95,7 @@ func (s *socket) register(id string) (op *operation, who auth.Principal, resume 
 	}
 	// What a client has completed may still be at work.
 	if most := s.hub.opts.MaxOperations; max(len(s.ops), s.running) >= most {
-		list := errorList(fault.New(fault.RateLimited, "a connection runs at most %d operations; complete one first", most), "")
+		list := errorList(limited("a connection runs at most %d operations; complete one first", most), "")
 		s.pushLocked(item{opcode: opText, head: operationHead("error", id), body: list, tail: "}"})
 		return
 	}

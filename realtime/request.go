@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tidings/fault"
@@ -107,12 +108,16 @@ func (e *httpError) Error() string { return e.message }
 func refuse(w http.ResponseWriter, e *httpError) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	id := ""
-	if e.code == fault.Unavailable {
+	id, f := "", fault.New(e.code, "%s", e.message)
+	switch e.code {
+	case fault.Unavailable:
 		id = w.Header().Get(graphql.HeaderRequestID)
+	case fault.RateLimited:
+		f = limited("%s", e.message)
+		w.Header().Set("Retry-After", strconv.Itoa(f.RetryAfter))
 	}
 	w.WriteHeader(e.status)
-	_, _ = w.Write(errorBody(fault.New(e.code, "%s", e.message), id)) // the client has gone
+	_, _ = w.Write(errorBody(f, id)) // the client has gone
 }
 
 // errorBody is a response that is one request error.

@@ -40,7 +40,7 @@ func (e *scripted) Kind(_ context.Context, r graphql.Request) (string, error) {
 	case "query", "mutation", "subscription":
 		return kind, nil
 	case "limited":
-		return "", fault.New(fault.RateLimited, "too many requests")
+		return "", &fault.Error{Code: fault.RateLimited, Message: "too many requests", RetryAfter: 7}
 	}
 	return "", fault.New(fault.ParseFailed, "unexpected %q", r.Query)
 }

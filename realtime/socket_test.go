@@ -323,7 +323,7 @@ func TestSocketRunsABoundedNumberOfOperations(t *testing.T) {
 	c := connect(t, serve(t, realtime.Options{MaxOperations: 1}).url, "")
 	c.subscribe("1", "subscription ticks")
 	c.subscribe("2", "subscription ticks")
-	c.expect(`{"id":"2","type":"error","payload":[{"message":"a connection runs at most 1 operations; complete one first","extensions":{"code":"RATE_LIMITED"}}]}`)
+	c.expect(`{"id":"2","type":"error","payload":[{"message":"a connection runs at most 1 operations; complete one first","extensions":{"code":"RATE_LIMITED","retryAfter":1}}]}`)
 	c.send(`{"id":"1","type":"complete"}`)
 	c.subscribe("2", "subscription ends")
 	c.expect(`{"id":"2","type":"next","payload":{"data":1}}`)

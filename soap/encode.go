@@ -20,8 +20,9 @@ type resultError struct {
 	Message    string `json:"message"`
 	Path       []any  `json:"path"`
 	Extensions struct {
-		Code  fault.Code `json:"code"`
-		Field string     `json:"field"`
+		Code       fault.Code `json:"code"`
+		Field      string     `json:"field"`
+		RetryAfter int        `json:"retryAfter"`
 	} `json:"extensions"`
 }
 
@@ -111,7 +112,7 @@ func (e resultError) failure() *failure {
 	if code == "" {
 		code = fault.Internal
 	}
-	return &failure{Error: &fault.Error{Code: code, Message: plainMessage(e.Message), Field: path}}
+	return &failure{Error: &fault.Error{Code: code, Message: plainMessage(e.Message), Field: path, RetryAfter: e.Extensions.RetryAfter}}
 }
 
 // plainMessage leaves out that the value came by a variable of the document,

@@ -1,6 +1,7 @@
 package soap
 
 import (
+	"cmp"
 	"strconv"
 
 	"tidings/fault"
@@ -22,7 +23,7 @@ const (
 )
 
 // retryAfter is how many seconds a caller waits before it tries again, where
-// trying again can help.
+// trying again can help and nothing better is known.
 const retryAfter = 5
 
 // failure is a fault on its way to the caller.
@@ -49,7 +50,7 @@ func (f *failure) ours() bool {
 func (f *failure) retryAfter() int {
 	switch f.Code {
 	case fault.Timeout, fault.Unavailable, fault.RateLimited:
-		return retryAfter
+		return cmp.Or(f.RetryAfter, retryAfter)
 	}
 	return 0
 }

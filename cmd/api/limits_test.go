@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +97,36 @@ func TestSOAPCallsCountWithTheOthers(t *testing.T) {
 	}
 	if n := s.flood(t); n > 0 {
 		t.Errorf("%d requests passed beside the SOAP calls", n)
+	}
+}
+
+func TestEveryRefusalOfTheRateSaysWhenToComeAgain(t *testing.T) {
+	t.Parallel()
+	s := newService(t, "--rate-anonymous=1")
+	s.call(t, "POST", "/graphql", anything)
+	later := regexp.MustCompile(`(?:"retryAfter":|<tns:retryAfterSeconds>)([0-9]+)`)
+	for name, c := range map[string]struct {
+		method, path, body, header string
+		inBody                     bool // there is no header: the stream was open before
+	}{
+		"POST":             {"POST", "/graphql", anything, "Accept: application/json", false},
+		"GET":              {"GET", "/graphql?query=%7B__typename%7D", "", "Accept: application/graphql-response+json", false},
+		"an event stream":  {"POST", "/graphql", anything, "Accept: text/event-stream", true},
+		"its subscription": {"POST", "/graphql", `{"query":"subscription { userChanged { id } }"}`, "Accept: text/event-stream", true},
+		"SOAP":             {"POST", "/v1/SocialService", envelope, "Content-Type: text/xml; charset=utf-8", false},
+	} {
+		resp, body := s.call(t, c.method, c.path, c.body, c.header)
+		told := later.FindStringSubmatch(body)
+		if !strings.Contains(body, "RATE_LIMITED") || told == nil {
+			t.Errorf("%s: %s", name, body)
+			continue
+		}
+		if n, _ := strconv.Atoi(told[1]); n < 20 || n > 60 {
+			t.Errorf("%s: come again in %s s", name, told[1])
+		}
+		if !c.inBody && resp.Header.Get("Retry-After") != told[1] {
+			t.Errorf("%s: Retry-After: %q, in the body %s", name, resp.Header.Get("Retry-After"), told[1])
+		}
 	}
 }
 
