@@ -18,6 +18,9 @@ const (
 	HeaderPosition = "Tidings-Position"
 	// HeaderWant lists what the answer's extensions shall tell: "position".
 	HeaderWant = "Tidings-Want"
+	// HeaderCost asks by "1" for extensions.cost: what the operation was
+	// estimated to cost, the caller's budget, and what it did cost.
+	HeaderCost = "Tidings-Cost"
 	// HeaderIdempotencyKey makes a mutation that is sent again harmless.
 	HeaderIdempotencyKey = "Idempotency-Key"
 	// HeaderReplayed of an answer says that it is the one that was given before.
@@ -28,6 +31,7 @@ const (
 // request's extensions. The fault is BadRequest.
 func (r *Request) ReadHeader(h http.Header) error {
 	r.Position = h.Get(HeaderPosition)
+	r.WantCost = r.WantCost || h.Get(HeaderCost) == "1"
 	for _, list := range h.Values(HeaderWant) {
 		for word := range strings.SplitSeq(list, ",") {
 			r.WantPosition = r.WantPosition || strings.TrimSpace(word) == "position"
@@ -50,11 +54,12 @@ func (r *Request) ReadHeader(h http.Header) error {
 type asked struct {
 	position string // to wait for
 	tell     bool   // a position
+	cost     bool   // is to be told
 	key      string // of idempotency
 }
 
 func (r *Request) asked() asked {
-	return asked{position: r.Position, tell: r.WantPosition, key: r.IdempotencyKey}
+	return asked{position: r.Position, tell: r.WantPosition, cost: r.WantCost, key: r.IdempotencyKey}
 }
 
 // readExtensions reads what the extensions ask for into r, where the headers
@@ -76,6 +81,8 @@ func (r *Request) readExtensions() (hash string, err error) {
 			err = r.readPosition(value)
 		case "idempotencyKey":
 			err = r.readKey(value)
+		case "cost":
+			r.WantCost = r.WantCost || string(value) == "true"
 		}
 	})
 	if notObject != nil {

@@ -21,7 +21,7 @@ const varies = ", " + HeaderPosition + ", " + HeaderWant + ", " + HeaderCost
 // be stored. What everybody may see and an anonymous caller got, shared caches
 // may keep for Options.CacheMaxAge; all else is the caller's own.
 func (a *answerer) freshen(op *operation, who auth.Principal, resp *Response) (unchanged bool) {
-	if resp.Failed || resp.Code != "" || op.asked.tell || op.told {
+	if resp.Failed || resp.Code != "" || op.asked.tell || op.asked.cost {
 		return false
 	}
 	h := a.w.Header()

@@ -26,8 +26,9 @@ func (e *Engine) event(ctx context.Context, who auth.Principal, op *operation, e
 	r := e.newRun(ctx, maxEvent, who, op)
 	defer r.done()
 	cursor := r.cursor(ev.Seq)
-	b := r.changed(ctx, f.target, []resource.Event{ev})
-	return r.payload(func() bool { return r.rooted(f, single(b)) }, cursor), false
+	a := single(r.changed(ctx, f.target, []resource.Event{ev}))
+	r.spent(f, a)
+	return r.payload(func() bool { return r.rooted(f, a) }, cursor), false
 }
 
 // eventTime is how long one event may take: others wait behind it.
@@ -101,9 +102,11 @@ func (e *Engine) yielded(ctx context.Context, who auth.Principal, op *operation,
 	}
 	return r.payload(func() bool {
 		if f.leaf != nil && a.err == nil {
+			r.spent(f, a)
 			return r.leaf(&f.field, a.raw)
 		}
 		r.resolve(ctx, a.next)
+		r.spent(f, a)
 		return r.rooted(f, a)
 	}, "")
 }
@@ -120,7 +123,14 @@ func (r *run) payload(write func() bool, cursor string) []byte {
 	if errs := r.presented(); len(errs) > 0 {
 		r.buf = appendErrors(append(r.buf, `,"errors":`...), errs)
 	}
-	if cursor != "" {
+	switch {
+	case r.op.asked.cost:
+		told := map[string]any{"cost": r.costs()}
+		if cursor != "" {
+			told["cursor"] = cursor
+		}
+		r.buf = appendValue(append(r.buf, `,"extensions":`...), told)
+	case cursor != "":
 		r.buf = appendString(append(r.buf, `,"extensions":{"cursor":`...), cursor)
 		r.buf = append(r.buf, '}')
 	}

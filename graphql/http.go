@@ -63,7 +63,7 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.refuse(http.StatusBadRequest, err)
 		return
 	}
-	ctx := askedFor(r)
+	ctx := r.Context()
 	who := auth.FromContext(ctx)
 	op, failed := e.admit(ctx, who, req)
 	if failed != nil {

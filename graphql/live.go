@@ -272,7 +272,7 @@ func (l *live) spawn(f func(ctx context.Context)) bool {
 // false when it is too late.
 func (l *live) join(op *operation, who auth.Principal, m *member) bool {
 	view := op.view(who)
-	key := op.key() + string(rune(view.Roles)) + view.Subject
+	key := op.key() + string(rune(view.Roles)) + view.Subject + op.priceTag()
 	s := l.shardOf(key)
 	return s.add(key, m, func() *group { return &group{key: key, op: op, who: view, topic: op.topic()} })
 }

@@ -1,12 +1,10 @@
 package graphql
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
-	"net/http"
+	"strconv"
 
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
@@ -14,21 +12,6 @@ import (
 	"tidings/fault"
 	"tidings/quota"
 )
-
-// HeaderCost asks by "1" for extensions.cost in the response: what the
-// operation was estimated to cost, the caller's budget, and what it did cost.
-// Where there are no headers the request's own extensions ask: {"cost": true}.
-const HeaderCost = "Tidings-Cost"
-
-type costKey struct{}
-
-// askedFor returns the context of a request whose headers may ask for its cost.
-func askedFor(r *http.Request) context.Context {
-	if r.Header.Get(HeaderCost) != "1" {
-		return r.Context()
-	}
-	return context.WithValue(r.Context(), costKey{}, true)
-}
 
 // admit prepares a request that the caller may make: the request is counted
 // before it is read, its cost before it runs. Either result is nil.
@@ -45,7 +28,6 @@ func (e *Engine) admit(ctx context.Context, who auth.Principal, r Request) (*ope
 		return nil, e.refusal(ctx, err)
 	}
 	op.cost = Cost{Estimated: estimated, Max: e.options.Limits.Cost.budget(who)}
-	op.told = asksForCost(ctx, r)
 	if estimated > op.cost.Max {
 		if err := e.tooDear(ctx, who, op); err != nil {
 			return nil, e.failure(gqlerror.List{err})
@@ -86,23 +68,9 @@ func (e *Engine) limited(ctx context.Context, err error) *Response {
 	return resp
 }
 
-// asksForCost reports whether the caller wants to know what the operation costs.
-func asksForCost(ctx context.Context, r Request) bool {
-	if asked, _ := ctx.Value(costKey{}).(bool); asked {
-		return true
-	}
-	if !bytes.Contains(r.Extensions, []byte(`"cost"`)) {
-		return false
-	}
-	var x struct {
-		Cost bool `json:"cost"`
-	}
-	return json.Unmarshal(r.Extensions, &x) == nil && x.Cost
-}
-
 // spent adds what came of a root field to the cost, when it is to be told.
 func (r *run) spent(f *root, a answer) {
-	if r.op.told {
+	if r.op.asked.cost {
 		r.cost += r.actual(r.op.kind, f, a)
 	}
 }
@@ -111,4 +79,14 @@ func (r *run) spent(f *root, a answer) {
 func (r *run) costs() map[string]any {
 	c := r.op.cost
 	return map[string]any{"estimated": int64(c.Estimated), "max": int64(c.Max), "actual": int64(whole64(r.cost))}
+}
+
+// priceTag tells apart, among subscriptions that want to know their cost, those
+// whose events say another budget: each has a group of its own, and the events
+// of those that do not ask stay what they were.
+func (op *operation) priceTag() string {
+	if !op.asked.cost {
+		return ""
+	}
+	return "\x00cost " + strconv.Itoa(op.cost.Max)
 }

@@ -31,6 +31,8 @@ type Request struct {
 	Position string `json:"-"`
 	// WantPosition makes the answer tell a position in its extensions.
 	WantPosition bool `json:"-"`
+	// WantCost makes the answer, or each event, tell its cost in its extensions.
+	WantCost bool `json:"-"`
 	// IdempotencyKey makes a mutation that is sent again harmless; empty: it is not.
 	IdempotencyKey string `json:"-"`
 
@@ -52,7 +54,6 @@ type operation struct {
 	from  uint64 // the view showed this when it began; only when the position is wanted
 	claim *claim // of the idempotency key; nil without one
 	cost  Cost   // estimated
-	told  bool   // the response tells the cost
 }
 
 // subscribed is where a subscription's values come from: a resource's changes

@@ -64,7 +64,7 @@ func (r *run) response(ctx context.Context, from *graphql.Response) Response {
 		code = codeOf(from.Errors[0])
 		body = appendErrors(append(body, `,"errors":`...), from.Errors)
 	}
-	if r.op.told {
+	if r.op.asked.cost {
 		from.Extensions = maps.Clone(from.Extensions)
 		if from.Extensions == nil {
 			from.Extensions = map[string]any{}
