@@ -98,6 +98,15 @@ func TestPageOfMoreThan100IsRefused(t *testing.T) {
 	}
 }
 
+func TestAPageWithoutASizeIsNotLongerThanTheGreatest(t *testing.T) {
+	t.Parallel()
+	s := newService(t, graphql.Options{Limits: graphql.Limits{Page: 2}})
+	wantData(t, s.run(t, nobody, `{ users { nodes { id } pageInfo { hasNextPage } } }`, ""), `{"users":{"nodes":[{"id":"ada"},{"id":"ben"}],"pageInfo":{"hasNextPage":true}}}`)
+	if got := price(t, s.engine, `{ users { nodes { id } } }`, ""); got != 1+2 {
+		t.Errorf("it costs %d", got)
+	}
+}
+
 func TestListArgumentLongerThan1000IsRefused(t *testing.T) {
 	t.Parallel()
 	ids := func(n int) string { return `{users(filter:{id:{in:[` + strings.Repeat(`"x",`, n) + `]}}){nodes{id}}}` }

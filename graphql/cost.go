@@ -177,6 +177,8 @@ func (p *pricing) slice(f *field, list *schema.ListSize, args map[string]any) in
 		return int(min(most, int64(p.engine.options.Limits.Page))) // more is refused
 	case given > 0:
 		return int(min(most, maxCost))
+	case list.DefaultSize >= 0 && len(list.SizedFields) > 0:
+		return min(list.DefaultSize, p.engine.options.Limits.Page)
 	case list.DefaultSize >= 0:
 		return list.DefaultSize
 	case list.AssumedSize >= 0:

@@ -19,6 +19,9 @@ func newQuery(r *schema.Resource, args map[string]any, most int) (q view.Query, 
 	if q.Last, err = pageSize(args, "last", most); err != nil {
 		return q, err
 	}
+	if q.First == 0 && q.Last == 0 {
+		q.First = min(schema.DefaultPage, most)
+	}
 	q.After, _ = args["after"].(string)
 	q.Before, _ = args["before"].(string)
 	if filter, ok := args["filter"].(map[string]any); ok {

@@ -14,8 +14,8 @@ func (e *expansion) changes(r *Resource) {
 	var text strings.Builder
 	data := struct {
 		*Resource
-		DefaultPage, MaxPage int
-	}{r, DefaultPage, MaxPage}
+		Pages
+	}{r, e.pages}
 	if err := template.Must(template.New("changes").Parse(changesText)).Execute(&text, data); err != nil {
 		panic("schema: the built-in expansion is wrong: " + err.Error())
 	}

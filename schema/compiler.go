@@ -21,6 +21,7 @@ type compiler struct {
 	directives map[string]*ast.DirectiveDefinition // GraphQL's, our prelude's and the adopter's
 	declared   ast.DirectiveDefinitionList         // the adopter's
 	doc        *ast.SchemaDocument
+	pages      Pages
 
 	embedded  map[string]bool            // declared types that are stored inside of records
 	objects   map[string]*Object         // the same, compiled

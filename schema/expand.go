@@ -117,8 +117,8 @@ func (e *expansion) resource(r *Resource) {
 	var text strings.Builder
 	data := struct {
 		*Resource
-		DefaultPage, MaxPage int
-	}{r, DefaultPage, MaxPage}
+		Pages
+	}{r, e.pages}
 	if err := e.template.Execute(&text, data); err != nil {
 		panic("schema: the built-in expansion is wrong: " + err.Error())
 	}

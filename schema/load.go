@@ -41,7 +41,18 @@ const generatedMark = "# Generated"
 // and 4 MiB of text are read. The SDL is that of the GraphQL specification of
 // September 2025 as far as gqlparser knows it, with the directives and scalars
 // that docs/schema.md describes.
-func Load(dir fs.FS) (*Model, error) {
+func Load(dir fs.FS) (*Model, error) { return LoadWith(dir, Options{}) }
+
+// Options are what a deployment says to a schema. The zero value is complete.
+type Options struct {
+	// MaxPage is the greatest page that callers may ask for: the contract says so,
+	// and no list may show more by default. Zero means the constant MaxPage; a
+	// negative number that there is no such limit.
+	MaxPage int
+}
+
+// LoadWith is Load for a deployment of its own.
+func LoadWith(dir fs.FS, o Options) (*Model, error) {
 	var r reporter
 	sources, err := readSources(dir, &r)
 	if err != nil {
@@ -53,6 +64,7 @@ func Load(dir fs.FS) (*Model, error) {
 	}
 
 	c := newCompiler(&r, doc)
+	c.pages = o.pages()
 	c.checkDocument()
 	if err := r.err(); err != nil {
 		return nil, err

@@ -231,5 +231,5 @@ const (
 	MaxStringBytes = 64 << 10
 	MaxListItems   = 1000
 	DefaultPage    = 20
-	MaxPage        = 100
+	MaxPage        = 100 // unless Options.MaxPage says else
 )

@@ -113,7 +113,7 @@ func fieldName(name string) string {
 
 // limit reads the argument that bounds a relation's list.
 func (c *compiler) limit(relation *Relation, def *ast.FieldDefinition) {
-	remedy := "write " + def.Name + "(limit: Int = " + strconv.Itoa(DefaultPage) + ")"
+	remedy := "write " + def.Name + "(limit: Int = " + strconv.Itoa(c.pages.Default) + ")"
 	arg := def.Arguments.ForName("limit")
 	if arg == nil || arg.Type.Name() != "Int" || arg.Type.Elem != nil || arg.DefaultValue == nil {
 		c.at(def.Position, remedy, "the list %s has no argument `limit` with a default", def.Name)
@@ -123,8 +123,8 @@ func (c *compiler) limit(relation *Relation, def *ast.FieldDefinition) {
 		c.at(def.Position, remedy, "the list %s takes no other argument than limit", def.Name)
 	}
 	limit, err := strconv.Atoi(arg.DefaultValue.Raw)
-	if err != nil || limit < 1 || limit > MaxPage {
-		c.at(arg.DefaultValue.Position, "choose a default from 1 to "+strconv.Itoa(MaxPage), "the list %s cannot show %s records at once", def.Name, arg.DefaultValue.Raw)
+	if err != nil || limit < 1 || !c.pages.allow(limit) {
+		c.at(arg.DefaultValue.Position, c.pages.remedy(), "the list %s cannot show %s records at once", def.Name, arg.DefaultValue.Raw)
 	}
 	relation.Limit = limit
 }

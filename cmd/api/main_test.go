@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"tidings/schema"
 )
 
 const social = "../../examples/social"
@@ -217,6 +219,19 @@ func TestTheContractIsPrinted(t *testing.T) {
 	want, readErr := os.ReadFile(filepath.Join(social, "contract.graphql"))
 	if err != nil || readErr != nil || out != string(want) {
 		t.Errorf("the contract differs from contract.graphql; print it again (%v, %v)", err, readErr)
+	}
+}
+
+func TestTheContractSaysThePageThatIsConfigured(t *testing.T) {
+	t.Parallel()
+	out, err := subcommand(t, "schema", "print", "--schema", social, "--max-page", "50")
+	if err != nil || !strings.Contains(out, "at most 50;") || strings.Contains(out, "at most 100") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	s := newService(t, "--max-page=50")
+	_, body := s.call(t, "POST", "/graphql", `{"query":"{ __type(name: \"Query\") { fields { description } } }"}`, tokenOf(t, "root", schema.Admin))
+	if !strings.Contains(body, "at most 50;") || strings.Contains(body, "at most 100") {
+		t.Error(body)
 	}
 }
 

@@ -97,6 +97,10 @@ func checkCommand(ctx context.Context, args, environ []string, stdout, stderr io
 	case len(rest) != 2 || slices.ContainsFunc(rest, func(s string) bool { return strings.HasPrefix(s, "-") }):
 		return errors.New("two schemas are compared: api schema check OLD NEW; see api schema check --help")
 	}
+	var err error
+	if c.config, err = boot.ReadConfig("api", nil, environ, printer(stderr)); err != nil {
+		return err
+	}
 	return c.contracts(rest[0], rest[1])
 }
 
@@ -126,16 +130,17 @@ func (c *check) take(args []string) (rest []string, help bool) {
 type check struct {
 	format         string // text or json
 	log            bool
+	config         boot.Config // of the variables
 	stdout, stderr io.Writer
 }
 
 // contracts compares two schemas.
 func (c check) contracts(oldPath, newPath string) error {
-	old, err := readContract(oldPath)
+	old, err := c.readContract(oldPath)
 	if err != nil {
 		return err
 	}
-	after, err := readContract(newPath)
+	after, err := c.readContract(newPath)
 	if err != nil {
 		return err
 	}
@@ -184,13 +189,14 @@ func (c check) json(v any) error {
 }
 
 // readContract reads a directory of annotated files or a printed contract.
-func readContract(path string) (*schema.Contract, error) {
+func (c check) readContract(path string) (*schema.Contract, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if info.IsDir() {
-		m, err := boot.Config{Schema: path}.LoadSchema()
+		c.config.Schema = path
+		m, err := c.config.LoadSchema()
 		if err != nil {
 			return nil, err
 		}

@@ -115,7 +115,7 @@ func (c Config) LoadSchema() (*schema.Model, error) {
 	if info, err := os.Stat(c.Schema); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("there is no directory %s; name that of the *.graphql files with --schema", c.Schema)
 	}
-	m, err := schema.Load(os.DirFS(c.Schema))
+	m, err := schema.LoadWith(os.DirFS(c.Schema), schema.Options{MaxPage: c.MaxPage})
 	if err != nil {
 		return nil, fmt.Errorf("schema %s is refused:\n%w", c.Schema, err)
 	}
