@@ -15,12 +15,19 @@ func FuzzDecodeMessage(f *testing.F) {
 		`{"id":"1","type":"subscribe","payload":{"query":"{a}","variables":{"a":1},"operationName":null,"extensions":{"cursor":"x"}}}`,
 		`{"id":"\ud83d\ude00","type":"complete"}`,
 		`{"id":1,"type":"complete"}`,
+		`{"id":"1","type":"start","payload":{"query":"{a}","extensions":{"cursor":"x"}}}`,
+		`{"id":"1","type":"stop"}`, `{"type":"connection_terminate","payload":null}`,
 		`[]`, ``, ` {`, `{"type":"subscribe","id":"1","payload":{"query":null}}`,
 	} {
-		f.Add([]byte(seed))
+		f.Add([]byte(seed), false)
+		f.Add([]byte(seed), true)
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := decodeMessage(data)
+	f.Fuzz(func(t *testing.T, data []byte, old bool) {
+		d := modern
+		if old {
+			d = legacy
+		}
+		m, err := d.decode(data)
 		if err != nil {
 			if text := reason(err.Error()); text == "" || len(text) > 123 || !utf8.ValidString(text) {
 				t.Fatalf("%q is no reason for a close frame", text)
@@ -37,6 +44,7 @@ func FuzzDecodeMessage(f *testing.F) {
 			if m.id == "" {
 				t.Fatalf("accepted %q", data)
 			}
+		case "connection_terminate":
 		case "connection_init", "ping", "pong":
 			if m.raw != nil && !isObject(m.raw) {
 				t.Fatalf("accepted %q", data)

@@ -1,7 +1,8 @@
 // Package realtime holds connections: protocols, queues, resume, drain.
 //
-// It speaks graphql-transport-ws over WebSocket (RFC 6455) and graphql-sse in
-// distinct connections mode over Server-Sent Events, and knows neither what an
+// It speaks graphql-transport-ws and its predecessor graphql-ws over WebSocket
+// (RFC 6455) and graphql-sse in distinct connections mode over Server-Sent
+// Events, and knows neither what an
 // operation means nor where events come from: that is behind Engine. It is the
 // door for gorilla/websocket (the handshake and the reading; frames are written
 // here, because equal payloads are shared between sockets and frames that wait

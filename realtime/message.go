@@ -11,10 +11,6 @@ import (
 	"tidings/graphql"
 )
 
-// Subprotocol is the WebSocket subprotocol that is spoken:
-// https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md
-const Subprotocol = "graphql-transport-ws"
-
 // Close codes of graphql-transport-ws, and those of RFC 6455 and its registry
 // that the hub sends. Stock clients come back after 1012, 1013, 4403 and 4408,
 // and give up after the others: those are a client's own mistakes.
@@ -38,7 +34,7 @@ const (
 	maxResume = 1000 // entries in a resume map
 )
 
-// message is what a client sends.
+// message is what a client sends, in the words of graphql-transport-ws.
 type message struct {
 	typ  string
 	id   string
@@ -68,9 +64,9 @@ type operationPayload struct {
 	Extensions    json.RawMessage `json:"extensions"`
 }
 
-// decodeMessage reads one text message. Its error says what is wrong with it,
-// in words for the client.
-func decodeMessage(data []byte) (message, error) {
+// decode reads one text message. Its error says what is wrong with it, in words
+// for the client.
+func (d *dialect) decode(data []byte) (message, error) {
 	var m struct {
 		Type    *string         `json:"type"`
 		ID      json.RawMessage `json:"id"`
@@ -82,20 +78,22 @@ func decodeMessage(data []byte) (message, error) {
 	if m.Type == nil {
 		return message{}, errors.New("the message has no type")
 	}
-	msg := message{typ: *m.Type}
+	msg := message{typ: d.words[*m.Type]}
 	var err error
 	switch msg.typ {
+	case "connection_terminate":
+		return msg, nil
 	case "connection_init", "ping", "pong": // with or without a payload
 		if msg.raw, err = objectOrNull("the payload", m.Payload); err == nil && msg.typ == "connection_init" {
 			err = msg.decodeInit()
 		}
 		return msg, err
 	case "subscribe", "complete":
-		if err := msg.decodeID(m.ID); err != nil {
+		if err := msg.decodeID(*m.Type, m.ID); err != nil {
 			return message{}, err
 		}
 	default:
-		return message{}, fmt.Errorf("a client does not send messages of type %.40q", msg.typ)
+		return message{}, fmt.Errorf("a client does not send messages of type %.40q", *m.Type)
 	}
 	if msg.typ == "complete" {
 		return msg, nil
@@ -117,9 +115,9 @@ func (m *message) decodeInit() error {
 	return nil
 }
 
-func (m *message) decodeID(raw json.RawMessage) error {
+func (m *message) decodeID(typ string, raw json.RawMessage) error {
 	if json.Unmarshal(raw, &m.id) != nil || m.id == "" {
-		return fmt.Errorf("%s needs an id that is a string and not empty", m.typ)
+		return fmt.Errorf("%s needs an id that is a string and not empty", typ)
 	}
 	if len(m.id) > maxID {
 		return fmt.Errorf("the id is longer than %d bytes", maxID)
@@ -203,18 +201,6 @@ func objectOrNull(name string, data json.RawMessage) (json.RawMessage, error) {
 		return nil, fmt.Errorf("%s is not a JSON object", name)
 	}
 	return data, nil
-}
-
-// operationHead is the beginning of every message of the given type for one
-// operation; the payload and "}" follow.
-func operationHead(typ, id string) string {
-	quoted, _ := json.Marshal(id) // a string always has a JSON form
-	return `{"id":` + string(quoted) + `,"type":"` + typ + `","payload":`
-}
-
-func completeMessage(id string) string {
-	quoted, _ := json.Marshal(id)
-	return `{"id":` + string(quoted) + `,"type":"complete"}`
 }
 
 // errorList is a JSON array with one GraphQL error. The request's id is empty

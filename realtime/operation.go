@@ -34,6 +34,9 @@ var _ interface {
 // the engine's goroutines.
 func (s *socket) subscribe(m message) {
 	r, after := m.op.request()
+	if s.dialect.legacy {
+		s.complete(m.id, nil)
+	}
 	op, who, resume := s.register(m.id)
 	if op == nil {
 		return
@@ -83,7 +86,7 @@ func (s *socket) register(id string) (op *operation, who auth.Principal, resume 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.acked {
-		s.closeLocked(closeUnauthorized, "unauthorized: subscribe before connection_ack")
+		s.rejectLocked(closeUnauthorized, "unauthorized: "+s.dialect.name+" begins with connection_init")
 		return
 	}
 	if s.draining {
@@ -96,10 +99,10 @@ func (s *socket) register(id string) (op *operation, who auth.Principal, resume 
 	// What a client has completed may still be at work.
 	if most := s.hub.opts.MaxOperations; max(len(s.ops), s.running) >= most {
 		list := errorList(limited("a connection runs at most %d operations; complete one first", most), "")
-		s.pushLocked(item{opcode: opText, head: operationHead("error", id), body: list, tail: "}"})
+		s.pushLocked(s.dialect.errorMessage(id, list))
 		return
 	}
-	op = &operation{socket: s, id: id, head: operationHead("next", id)}
+	op = &operation{socket: s, id: id, head: operationHead(s.dialect.next, id)}
 	s.ops[id] = op
 	s.hub.stats.operations.Add(1)
 	resume = s.resume[id]
@@ -107,14 +110,18 @@ func (s *socket) register(id string) (op *operation, who auth.Principal, resume 
 	return op, s.who, resume
 }
 
-// complete ends an operation for the client that no longer listens. An unknown
-// id is none of ours to complain of: both ends may complete at the same time.
-func (s *socket) complete(id string) {
+// complete ends an operation for the client that no longer listens, and sends
+// the last message, if there is one. An unknown id is none of ours to complain
+// of: both ends may complete at the same time.
+func (s *socket) complete(id string, last *item) {
 	s.mu.Lock()
 	op := s.ops[id]
 	if op != nil {
 		op.done = true
 		delete(s.ops, id)
+		if last != nil {
+			s.pushLocked(*last)
+		}
 	}
 	s.mu.Unlock()
 	if op != nil {
@@ -145,7 +152,7 @@ func (op *operation) End(errors []byte) {
 }
 
 func (op *operation) fail(errors []byte) {
-	op.end(item{opcode: opText, head: operationHead("error", op.id), body: errors, tail: "}"})
+	op.end(op.socket.dialect.errorMessage(op.id, errors))
 }
 
 // result sends the one result of a query or mutation.

@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,8 @@ import (
 	"tidings/quota"
 )
 
-// WebSocket serves a graphql-transport-ws connection. It answers the handshake
+// WebSocket serves a connection that speaks graphql-transport-ws or the older
+// graphql-ws: the first when the client offers both. It answers the handshake
 // and returns; the connection is served by the hub's own goroutines, so that
 // net/http's buffers are free while it lives.
 //
@@ -48,7 +50,7 @@ func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request) {
 		ReadBufferSize:   512,
 		WriteBufferSize:  1024,
 		WriteBufferPool:  &h.wsBufs,
-		Subprotocols:     []string{Subprotocol},
+		Subprotocols:     []string{modern.name, legacy.name},
 		CheckOrigin:      h.allowedOrigin,
 	}
 	ws, err := up.Upgrade(w, r, nil)
@@ -87,10 +89,11 @@ func (h *Hub) allowedOrigin(r *http.Request) bool {
 // mu is below the engine's locks: the engine calls Next while it holds its own,
 // so mu is never held during a call of the engine.
 type socket struct {
-	hub    *Hub
-	ws     *websocket.Conn
-	client netip.Addr // where it comes from
-	caller string     // whose connection it counts as; the reader's own
+	hub     *Hub
+	ws      *websocket.Conn
+	dialect *dialect
+	client  netip.Addr // where it comes from
+	caller  string     // whose connection it counts as; the reader's own
 
 	mu       sync.Mutex
 	out      queue
@@ -107,7 +110,8 @@ type socket struct {
 }
 
 func newSocket(h *Hub, ws *websocket.Conn, who auth.Principal) *socket {
-	s := &socket{hub: h, ws: ws, who: who, ops: map[string]*operation{}}
+	d := cmp.Or(dialectOf(ws.Subprotocol()), modern)
+	s := &socket{hub: h, ws: ws, dialect: d, who: who, ops: map[string]*operation{}}
 	ws.SetPingHandler(func(data string) error {
 		s.send(item{opcode: opPong, head: data})
 		return nil
@@ -142,9 +146,9 @@ func (s *socket) begin() {
 	defer s.mu.Unlock()
 	s.aliveLocked()
 	s.limit = time.AfterFunc(s.hub.opts.InitTimeout, s.initTimeUp)
-	s.pinger = time.AfterFunc(s.hub.opts.PingEvery, s.ping)
+	s.pinger = time.AfterFunc(s.pingEvery(), s.ping)
 	if s.ws.Subprotocol() == "" {
-		s.closeLocked(closeSubprotocol, "the subprotocol is not acceptable: use "+Subprotocol)
+		s.closeLocked(closeSubprotocol, "the subprotocol is not acceptable: use "+modern.name)
 	}
 }
 
@@ -213,9 +217,23 @@ func (s *socket) aliveLocked() {
 	_ = s.ws.SetReadDeadline(time.Now().Add(s.hub.opts.PingEvery * 5 / 2)) // a dead connection shows at the next read
 }
 
+// pingEvery is more often for old clients, which give up a connection without
+// a message in some tens of seconds.
+func (s *socket) pingEvery() time.Duration {
+	if s.dialect.legacy {
+		return min(s.hub.opts.KeepAlive, s.hub.opts.PingEvery)
+	}
+	return s.hub.opts.PingEvery
+}
+
 func (s *socket) ping() {
-	if s.send(item{opcode: opPing}) {
-		s.pinger.Reset(s.hub.opts.PingEvery)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dialect.legacy && s.acked {
+		s.pushLocked(item{opcode: opText, head: keepAliveMessage})
+	}
+	if s.pushLocked(item{opcode: opPing}) {
+		s.pinger.Reset(s.pingEvery())
 	}
 }
 
@@ -223,17 +241,21 @@ func (s *socket) initTimeUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.acked {
-		s.closeLocked(closeInitTimeout, "connection initialisation timeout")
+		s.rejectLocked(closeInitTimeout, "connection initialisation timeout")
 	}
 }
 
-func (s *socket) expired() { s.close(closeForbidden, "the token has expired") }
+func (s *socket) expired() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rejectLocked(closeForbidden, "the token has expired")
+}
 
 // receive acts on one message.
 func (s *socket) receive(data []byte) {
-	m, err := decodeMessage(data)
+	m, err := s.dialect.decode(data)
 	if err != nil {
-		s.close(closeBadMessage, err.Error())
+		s.malformed(err)
 		return
 	}
 	switch m.typ {
@@ -244,8 +266,37 @@ func (s *socket) receive(data []byte) {
 	case "subscribe":
 		s.subscribe(m)
 	case "complete":
-		s.complete(m.id)
+		s.complete(m.id, s.completed(m.id))
+	case "connection_terminate":
+		s.close(websocket.CloseNormalClosure, "")
 	}
+}
+
+// malformed acts on a message that is against the protocol. An old client is
+// told so, and may go on.
+func (s *socket) malformed(err error) {
+	if s.dialect.legacy {
+		s.send(connectionError(err.Error()))
+		return
+	}
+	s.close(closeBadMessage, err.Error())
+}
+
+// completed is what a client that has completed an operation is told: an old
+// one waits for an answer.
+func (s *socket) completed(id string) *item {
+	if !s.dialect.legacy {
+		return nil
+	}
+	return &item{opcode: opText, head: completeMessage(id)}
+}
+
+// rejectLocked closes a socket whose connection is not, or not any more, to be.
+func (s *socket) rejectLocked(code int, text string) {
+	if s.dialect.legacy {
+		s.pushLocked(connectionError(text))
+	}
+	s.closeLocked(code, text)
 }
 
 func (s *socket) pong(m message) {
@@ -260,17 +311,17 @@ func (s *socket) initialise(p initPayload) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.started {
-		s.closeLocked(closeTooManyInits, "too many initialisation requests")
+		s.rejectLocked(closeTooManyInits, "too many initialisation requests")
 		return
 	}
 	s.started = true
 	if err := s.authenticate(p); err != nil {
-		s.closeLocked(closeForbidden, fault.Of(err).Message)
+		s.rejectLocked(closeForbidden, fault.Of(err).Message)
 		return
 	}
 	caller := callerOf(s.who, s.client)
 	if !s.hub.claim(caller) {
-		s.closeLocked(closeOverload, tooMany)
+		s.rejectLocked(closeOverload, tooMany)
 		return
 	}
 	s.caller = caller
@@ -281,6 +332,9 @@ func (s *socket) initialise(p initPayload) {
 		s.limit = time.AfterFunc(time.Until(s.who.Expires), s.expired)
 	}
 	s.pushLocked(item{opcode: opText, head: `{"type":"connection_ack"}`})
+	if s.dialect.legacy {
+		s.pushLocked(item{opcode: opText, head: keepAliveMessage})
+	}
 }
 
 func (s *socket) authenticate(p initPayload) (err error) {

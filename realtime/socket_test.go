@@ -74,9 +74,24 @@ func (c *client) read() ([]byte, error) {
 	return data, err
 }
 
+// skip passes over messages of a type until the one that is expected.
+func (c *client) skip(typ, message string) {
+	c.t.Helper()
+	data, err := c.read()
+	for err == nil && object(c.t, data)["type"] == typ {
+		data, err = c.read()
+	}
+	c.check(data, err, message)
+}
+
 func (c *client) expect(message string) {
 	c.t.Helper()
 	data, err := c.read()
+	c.check(data, err, message)
+}
+
+func (c *client) check(data []byte, err error, message string) {
+	c.t.Helper()
 	if err != nil {
 		c.t.Fatalf("waiting for %s: %v", message, err)
 	}
@@ -161,7 +176,7 @@ func TestSocketClosesWithTheCodeOfItsProtocol(t *testing.T) {
 func TestSocketWithoutItsSubprotocolIsClosed4406(t *testing.T) {
 	t.Parallel()
 	f := serve(t, realtime.Options{})
-	for _, protocols := range [][]string{nil, {"graphql-ws"}, {"soap"}} {
+	for _, protocols := range [][]string{nil, {"graphql-subscriptions"}, {"soap"}, {"Graphql-Transport-Ws"}} {
 		dialAs(t, f.url, protocols, nil).expectClose(4406)
 	}
 }
