@@ -65,7 +65,7 @@ func (h *Hub) SSE(w http.ResponseWriter, r *http.Request) {
 	if st.open() != nil {
 		return
 	}
-	defer st.start(ctx, r, who, p)()
+	defer distinct{st}.start(ctx, r, who, p)()
 	st.serve(ctx, who.Expires)
 }
 

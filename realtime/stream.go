@@ -4,18 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"sync"
 	"time"
 
-	"tidings/auth"
-	"tidings/fault"
 	"tidings/graphql"
 )
 
-// stream is one event stream, and the sink of its operation. The handler's
-// goroutine is its only writer.
+// stream is one event stream. The handler's goroutine is its only writer.
 type stream struct {
 	hub    *Hub
 	w      http.ResponseWriter
@@ -23,20 +19,14 @@ type stream struct {
 	cancel context.CancelFunc
 	wake   chan struct{} // there is something to write, or an end
 
-	mu    sync.Mutex
-	out   queue
-	last  bool // the operation has ended: what waits is all
-	again bool // the stream ends before the operation: the client shall come back
-	left  bool // the handler has returned
-	// single: the operation is a query or a mutation.
-	single bool
+	mu       sync.Mutex
+	out      queue
+	last     bool // nothing follows what waits
+	again    bool // the stream ends before what it carries: the client shall come back
+	left     bool // the handler has returned
+	running  int  // queries and mutations at work
+	draining bool // the stream ends when they are answered
 }
-
-var _ interface {
-	graphql.Sink
-	graphql.Pacer
-	graphql.Starter
-} = (*stream)(nil)
 
 // open sends the header at once, so that the client knows it is connected.
 func (st *stream) open() error {
@@ -46,51 +36,6 @@ func (st *stream) open() error {
 	}
 	streamHeader(st.w.Header())
 	return st.write([]byte(st.hub.retry()))
-}
-
-// start begins the operation and returns what ends it.
-func (st *stream) start(ctx context.Context, r *http.Request, who auth.Principal, p operationPayload) (stop func()) {
-	st.hub.stats.operations.Add(1)
-	ended := func() { st.hub.stats.operations.Add(-1) }
-	req, cursor := p.request()
-	if err := req.ReadHeader(r.Header); err != nil {
-		st.End(errorList(fault.Of(err), ""))
-		return ended
-	}
-	kind, err := st.hub.engine.Kind(auth.NewContext(ctx, who), req)
-	switch {
-	case fault.Is(err, fault.RateLimited):
-		st.End(errorList(fault.Of(err), ""))
-	case err == nil && kind == "subscription":
-		stop, failed := st.hub.engine.Subscribe(ctx, who, req, lastEventID(r, cursor), st)
-		if failed == nil {
-			return func() { stop(); ended() }
-		}
-		st.result(*failed)
-	case err == nil && kind == "mutation" && r.Method == http.MethodGet:
-		st.End(errorList(fault.New(fault.BadRequest, "a GET does not mutate; use POST"), ""))
-	default:
-		if !st.executes() {
-			return ended
-		}
-		ctx, cancel := context.WithCancel(ctx)
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			defer st.hub.survive(st.End)
-			st.result(st.hub.engine.Execute(ctx, who, req))
-		})
-		return func() { cancel(); wg.Wait(); ended() }
-	}
-	return ended
-}
-
-// executes notes that the operation ends by its answer; false when the stream
-// ends before it has begun.
-func (st *stream) executes() bool {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.single = true
-	return !st.out.shut
 }
 
 // serve writes what comes until the stream ends.
@@ -183,75 +128,52 @@ func (st *stream) write(b []byte) error {
 	return nil
 }
 
-// Start tells the client where the operation begins: an event without data sets
-// the id that it will come back with, and is dispatched to nobody.
-func (st *stream) Start(cursor string) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.out.push(item{head: "id: " + cursor + "\n\n"}, st.hub.opts.MaxQueue) // the first: it fits
-	st.notify()
-}
-
-// Next implements graphql.Sink.
-func (st *stream) Next(payload []byte, cursor string) bool {
-	head := "event: next\ndata: "
-	if cursor != "" {
-		head = "event: next\nid: " + cursor + "\ndata: "
-	}
-	if bytes.ContainsAny(payload, "\r\n") {
-		payload = dataLines(payload)
-	}
+// push queues a result; false when the stream takes nothing more. When the
+// queue is full the client reads too slowly: the stream ends behind what waits.
+func (st *stream) push(it item) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.out.shut {
 		return false
 	}
-	if !st.out.push(item{head: head, body: payload, tail: "\n\n"}, st.hub.opts.MaxQueue) {
+	if !st.out.push(it, st.hub.opts.MaxQueue) {
 		st.hub.stats.overflowed.Add(1)
 		st.comeBackLocked()
 		return false
 	}
-	st.hub.stats.delivered.Add(1)
 	st.notify()
 	return true
 }
 
-// dataLines makes one data field of each line: white space between the tokens
-// of JSON may hold line breaks.
-func dataLines(payload []byte) []byte {
-	payload = bytes.ReplaceAll(payload, []byte("\r\n"), []byte("\n"))
-	payload = bytes.ReplaceAll(payload, []byte("\r"), []byte("\n"))
-	return bytes.ReplaceAll(payload, []byte("\n"), []byte("\ndata: "))
-}
-
-// End implements graphql.Sink.
-func (st *stream) End(errors []byte) {
-	if errors != nil {
-		st.Next(fmt.Appendf(nil, `{"errors":%s}`, errors), "")
-	}
+// finish queues the last item, whatever waits.
+func (st *stream) finish(it item) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.out.shut {
 		return
 	}
-	// Without a data field EventSource would never dispatch the event.
-	complete := item{head: "event: complete\ndata:\n\n"}
-	st.out.items = append(st.out.items, complete)
-	st.out.bytes += complete.size() + overhead
+	st.out.items = append(st.out.items, it)
+	st.out.bytes += it.size() + overhead
 	st.out.close()
 	st.last = true
 	st.notify()
 }
 
-// Ready blocks until half of the queue is free: a replay of old events goes as
+// ready blocks until half of the queue is free: a replay of old events goes as
 // fast as the client reads.
-func (st *stream) Ready(ctx context.Context) error {
+func (st *stream) ready(ctx context.Context) error {
 	return st.out.wait(ctx, &st.mu, st.hub.opts.MaxQueue)
 }
 
-func (st *stream) result(r graphql.Response) {
-	st.Next(r.Body, "")
-	st.End(nil)
+// dataLines makes one data field of each line: white space between the tokens
+// of JSON may hold line breaks.
+func dataLines(payload []byte) []byte {
+	if !bytes.ContainsAny(payload, "\r\n") {
+		return payload
+	}
+	payload = bytes.ReplaceAll(payload, []byte("\r\n"), []byte("\n"))
+	payload = bytes.ReplaceAll(payload, []byte("\r"), []byte("\n"))
+	return bytes.ReplaceAll(payload, []byte("\n"), []byte("\ndata: "))
 }
 
 func (st *stream) notify() {
@@ -272,13 +194,47 @@ func (st *stream) comeBackLocked() {
 	st.notify()
 }
 
-// drain ends a subscription's stream; a query or mutation ends by its answer.
+// drain ends the stream so that its client comes back, as soon as no query or
+// mutation is at work: those end by their answer.
 func (st *stream) drain() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if !st.single {
+	st.draining = true
+	st.restartLocked()
+}
+
+func (st *stream) restartLocked() {
+	if st.draining && st.running == 0 {
 		st.comeBackLocked()
 	}
+}
+
+// execute runs a query or a mutation on a goroutine of its own and hands the
+// answer to done, unless the stream takes nothing more. wait returns when that
+// is over.
+func (st *stream) execute(run func() graphql.Response, done graphql.Sink) (wait func()) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.out.shut {
+		return func() {}
+	}
+	st.running++
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer st.executed()
+		defer st.hub.survive(done.End)
+		if r := run(); done.Next(r.Body, "") {
+			done.End(nil)
+		}
+	})
+	return wg.Wait
+}
+
+func (st *stream) executed() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.running--
+	st.restartLocked()
 }
 
 func (st *stream) abort() {
