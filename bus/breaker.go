@@ -52,8 +52,7 @@ func (bs *breakers) class(subject string) string {
 	return strings.Join(tokens[:min(n, len(tokens))], ".")
 }
 
-func (bs *breakers) of(subject string) *breaker {
-	name := bs.class(subject)
+func (bs *breakers) of(name string) *breaker {
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
 	if b, ok := bs.by[name]; ok {
@@ -81,10 +80,10 @@ func (bs *breakers) of(subject string) *breaker {
 	return b
 }
 
-// do runs one call. A change of state is logged by the call that caused it,
+// do runs one call behind the breaker of that name. A change of state is logged by the call that caused it,
 // after the fact: inside OnStateChange the breaker holds its lock.
-func (bs *breakers) do(ctx context.Context, subject string, call func() (Message, error)) (Message, error) {
-	b := bs.of(subject)
+func (bs *breakers) do(ctx context.Context, name string, call func() (Message, error)) (Message, error) {
+	b := bs.of(name)
 	m, err := b.Execute(call)
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
 		err = fault.Wrap(err, fault.Unavailable, "the service does not answer just now")

@@ -31,26 +31,31 @@ func (a *answered) Error() string { return a.fault.Error() }
 // came in time (the work may have been done all the same); PAYLOAD_TOO_LARGE.
 // A cancelled ctx comes back as its own error.
 func (b *Bus) Call(ctx context.Context, subject string, h Header, data []byte) (Message, error) {
-	ctx, cancel := b.bound(ctx)
-	defer cancel()
 	if err := checkSubject(subject); err != nil {
 		return Message{}, err
 	}
-	msg := outgoing(subject, h, data)
+	return b.request(ctx, b.breakers.class(subject), outgoing(subject, h, data), serviceFault)
+}
+
+// request sends msg behind the breaker of that name; failed says whether an
+// answer is an error of the service.
+func (b *Bus) request(ctx context.Context, breaker string, msg *nats.Msg, failed func(*nats.Msg) *fault.Error) (Message, error) {
+	ctx, cancel := b.bound(ctx)
+	defer cancel()
 	deadline, _ := ctx.Deadline()
 	msg.Header.Set(HeaderTimeout, strconv.FormatInt(max(1, time.Until(deadline).Milliseconds()), 10))
 	if limit := b.nc.MaxPayload(); int64(msg.Size()) > limit {
 		return Message{}, fault.New(fault.PayloadTooLarge, "the request is larger than the %d bytes that the bus carries", limit)
 	}
-	m, err := b.breakers.do(ctx, subject, func() (Message, error) {
+	m, err := b.breakers.do(ctx, breaker, func() (Message, error) {
 		resp, err := b.nc.RequestMsgWithContext(ctx, msg)
 		if err != nil {
 			return Message{}, callError(err)
 		}
-		if f := serviceFault(resp); f != nil {
+		if f := failed(resp); f != nil {
 			return Message{}, &answered{f}
 		}
-		return Message{Subject: subject, Header: Header(resp.Header), Data: resp.Data}, nil
+		return Message{Subject: msg.Subject, Header: Header(resp.Header), Data: resp.Data}, nil
 	})
 	if a, ok := errors.AsType[*answered](err); ok {
 		return Message{}, a.fault

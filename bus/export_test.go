@@ -45,3 +45,9 @@ func TakeGroups(appends [][]Entry) (groups [][]int) {
 	}
 	return groups
 }
+
+// ForeignFault reads an error answer of an adopter's service.
+var ForeignFault = foreignFault
+
+// HeardMessages is how many messages wait for one who hears at most.
+const HeardMessages = heardMessages

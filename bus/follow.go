@@ -109,9 +109,23 @@ type liveSub struct {
 }
 
 func (b *Bus) subscribe(ctx context.Context) (*liveSub, error) {
+	l, err := b.listen(b.subjects.Live(), liveMessages, liveBytes)
+	if err != nil {
+		return nil, err
+	}
+	// Not knowing whether the server has the subscription is harmless: the
+	// checks find what was missed.
+	ctx, cancel := context.WithTimeout(ctx, silence)
+	defer cancel()
+	_ = b.nc.FlushWithContext(ctx)
+	return l, nil
+}
+
+// listen subscribes; so many messages and bytes may wait.
+func (b *Bus) listen(subject string, messages, bytes int) (*liveSub, error) {
 	l := &liveSub{msgs: make(chan *nats.Msg, 64), done: make(chan struct{}), gone: make(chan struct{})}
 	var err error
-	l.sub, err = b.nc.Subscribe(b.subjects.Live(), func(m *nats.Msg) {
+	l.sub, err = b.nc.Subscribe(subject, func(m *nats.Msg) {
 		if b.intercept == nil {
 			l.push(m)
 			return
@@ -128,15 +142,10 @@ func (b *Bus) subscribe(ctx context.Context) (*liveSub, error) {
 	if !l.sub.IsValid() { // the connection was closed meanwhile
 		end()
 	}
-	if err := l.sub.SetPendingLimits(liveMessages, liveBytes); err != nil {
+	if err := l.sub.SetPendingLimits(messages, bytes); err != nil {
 		l.stop()
 		return nil, unavailable(err)
 	}
-	// Not knowing whether the server has the subscription is harmless: the
-	// checks find what was missed.
-	ctx, cancel := context.WithTimeout(ctx, silence)
-	defer cancel()
-	_ = b.nc.FlushWithContext(ctx)
 	return l, nil
 }
 
@@ -150,9 +159,11 @@ func (l *liveSub) push(m *nats.Msg) {
 // lost reports, once the buffer was handed over, whether it had run over: then
 // the stream must be asked, since perhaps no further message shows the gap.
 func (l *liveSub) lost() bool {
-	if len(l.msgs) > 0 {
-		return false
-	}
+	return len(l.msgs) == 0 && l.overflowed()
+}
+
+// overflowed reports whether the buffer has run over since it was asked last.
+func (l *liveSub) overflowed() bool {
 	n, err := l.sub.Dropped()
 	if err != nil || n == l.dropped {
 		return false

@@ -3,13 +3,7 @@ package bus
 import (
 	"context"
 	"fmt"
-
-	"github.com/nats-io/nats.go"
 )
-
-// maxPublished bounds the messages that wait for a subscriber; more are lost,
-// and the log says so.
-const maxPublished = 4096
 
 // Control is the subject of what the processes tell each other and nobody
 // stores; name is one token.
@@ -34,26 +28,9 @@ func (b *Bus) Publish(subject string, h Header, data []byte) error {
 // is away, or while 4,096 messages wait, is lost. No call of fn runs when
 // Subscribe has returned.
 func (b *Bus) Subscribe(ctx context.Context, subject string, started func(), fn func(Message)) error {
-	msgs := make(chan *nats.Msg, maxPublished)
-	sub, err := b.nc.ChanSubscribe(subject, msgs)
-	if err != nil {
+	h := hearing{fn: fn, lost: func() {}}
+	if err := h.run(ctx, b, subject, started); err != nil {
 		return fmt.Errorf("subscribe %s: %w", subject, unavailable(err))
 	}
-	defer func() { _ = sub.Unsubscribe() }() // which fails on a closed connection: it is gone then
-	flush, cancel := b.bound(ctx)
-	defer cancel()
-	if err := b.nc.FlushWithContext(flush); err != nil && ctx.Err() == nil && b.nc.IsConnected() {
-		return fmt.Errorf("subscribe %s: %w", subject, unavailable(err))
-	}
-	if started != nil {
-		started()
-	}
-	for {
-		select {
-		case m := <-msgs:
-			fn(Message{Subject: m.Subject, Header: Header(m.Header), Data: m.Data})
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	return nil
 }

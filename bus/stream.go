@@ -124,40 +124,56 @@ func republish(r *jetstream.RePublish) string {
 // logID is short and sorts by age: the nanosecond of creation to the base of 36.
 func logID(created time.Time) string { return strconv.FormatInt(created.UnixNano(), 36) }
 
-// logState is what the stream's leader says of it.
-type logState struct {
+// streamState is what a stream's leader says of it.
+type streamState struct {
 	id          string
 	first, last uint64
+	deleted     int // messages that are gone from between first and last
+	replicas    int
+	leader      string // the server that answered; empty without a cluster
+	subjects    []string
 }
 
-// state asks the leader. One small message each way, whatever the log's size.
-func (b *Bus) state(ctx context.Context) (logState, error) {
+// state asks the log's leader. One small message each way, whatever the log's size.
+func (b *Bus) state(ctx context.Context) (streamState, error) {
+	s, err := b.stateOf(ctx, b.subjects.Stream())
+	if err == nil { // an operator may add replicas while we run
+		b.replicated.Store(s.replicas > 1)
+	}
+	return s, err
+}
+
+func (b *Bus) stateOf(ctx context.Context, stream string) (streamState, error) {
 	ctx, cancel := b.bound(ctx)
 	defer cancel()
-	resp, err := b.nc.RequestWithContext(ctx, "$JS.API.STREAM.INFO."+b.subjects.Stream(), nil)
+	resp, err := b.nc.RequestWithContext(ctx, "$JS.API.STREAM.INFO."+stream, nil)
 	if err != nil {
-		return logState{}, unavailable(err)
+		return streamState{}, unavailable(err)
 	}
 	var info struct {
 		Error   *apiError `json:"error"`
 		Created time.Time `json:"created"`
 		Config  struct {
-			Replicas int `json:"num_replicas"`
+			Replicas int      `json:"num_replicas"`
+			Subjects []string `json:"subjects"`
 		} `json:"config"`
 		State struct {
-			First uint64 `json:"first_seq"`
-			Last  uint64 `json:"last_seq"`
+			First   uint64 `json:"first_seq"`
+			Last    uint64 `json:"last_seq"`
+			Deleted int    `json:"num_deleted"`
 		} `json:"state"`
+		Cluster struct {
+			Leader string `json:"leader"`
+		} `json:"cluster"`
 	}
 	if err := json.Unmarshal(resp.Data, &info); err != nil {
-		return logState{}, fmt.Errorf("answer of the stream: %w", err)
+		return streamState{}, fmt.Errorf("answer of the stream: %w", err)
 	}
 	if info.Error != nil {
-		return logState{}, info.Error
+		return streamState{}, info.Error
 	}
-	// An operator may add replicas while we run.
-	b.replicated.Store(info.Config.Replicas > 1)
-	return logState{id: logID(info.Created), first: info.State.First, last: info.State.Last}, nil
+	return streamState{id: logID(info.Created), first: info.State.First, last: info.State.Last, deleted: info.State.Deleted,
+		replicas: info.Config.Replicas, subjects: info.Config.Subjects, leader: info.Cluster.Leader}, nil
 }
 
 // apiError is an error that JetStream answered.
@@ -180,6 +196,7 @@ const (
 	codeWrongLastConstant = 10164 // the same, while the batch that is in the way is not stored yet
 	codeIncompleteBatch   = 10176
 	codeMessageTooLarge   = 10054
+	codeOtherStream       = 10060
 )
 
 func isCode(err error, codes ...int) bool {
