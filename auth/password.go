@@ -36,6 +36,7 @@ type Accounts struct {
 	accounts map[string]Account
 	decoy    []byte // compared for unknown users, so that time tells nothing
 	key      []byte
+	trials   *trials
 
 	mu    sync.RWMutex
 	right map[string][]byte // user → digest of the password that bcrypt accepted
@@ -43,7 +44,7 @@ type Accounts struct {
 
 // NewAccounts returns the accounts of the list. Two of one name are an error.
 func NewAccounts(list []Account) (*Accounts, error) {
-	a := &Accounts{accounts: map[string]Account{}, key: make([]byte, 32), right: map[string][]byte{}}
+	a := &Accounts{accounts: map[string]Account{}, key: make([]byte, 32), trials: newTrials(), right: map[string][]byte{}}
 	if _, err := rand.Read(a.key); err != nil {
 		return nil, fmt.Errorf("make a key: %w", err)
 	}
@@ -72,7 +73,12 @@ func NewAccounts(list []Account) (*Accounts, error) {
 
 // Password returns the principal of an account. Unknown users and wrong
 // passwords get the same fault, Unauthenticated, after the same time.
-func (a *Accounts) Password(user, password string) (Principal, error) {
+//
+// A password that has to be looked at needs leave of tries, which bounds how
+// often somebody may be wrong; nil means that anybody may try. Who is refused
+// that, or comes while many others are looked at, gets RateLimited. A password
+// that was right before is not looked at: nobody locks out those who are in.
+func (a *Accounts) Password(user, password string, tries Tries) (Principal, error) {
 	refused := fault.New(fault.Unauthenticated, "the user name or the password is wrong")
 	if a == nil || len(password) > 72 { // the length that bcrypt takes
 		return Principal{}, refused
@@ -82,17 +88,39 @@ func (a *Accounts) Password(user, password string) (Principal, error) {
 	if known && a.remembered(user, digest) {
 		return acc.principal(), nil
 	}
+	if tries == nil {
+		tries = anybody{}
+	}
+	if err := tries.Allow(); err != nil {
+		return Principal{}, err
+	}
+	right, err := a.trials.run(digest, tries, func() bool { return a.look(user, password, digest) })
+	if err != nil {
+		return Principal{}, err
+	}
+	if !right {
+		return Principal{}, refused
+	}
+	return acc.principal(), nil
+}
+
+// look compares a password by bcrypt, and remembers the right one.
+func (a *Accounts) look(user, password string, digest []byte) bool {
+	acc, known := a.accounts[user]
+	if known && a.remembered(user, digest) {
+		return true
+	}
 	hash := acc.Hash
 	if !known {
 		hash = a.decoy
 	}
 	if err := bcrypt.CompareHashAndPassword(hash, []byte(password)); err != nil || !known {
-		return Principal{}, refused
+		return false
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.right[user] = digest
-	return acc.principal(), nil
+	return true
 }
 
 func (a *Accounts) digest(user, password string) []byte {

@@ -41,7 +41,7 @@ func TestPasswords(t *testing.T) {
 		{"partner", "", ""},
 		{"partner", strings.Repeat("x", 100), ""},
 	} {
-		p, err := a.Password(c.user, c.password)
+		p, err := a.Password(c.user, c.password, nil)
 		if p.Subject != c.subject || (err == nil) != (c.subject != "") || err != nil && !fault.Is(err, fault.Unauthenticated) {
 			t.Errorf("%q %q: %+v, %v", c.user, c.password, p, err)
 		}
@@ -54,10 +54,10 @@ func TestPasswordsAreCheckedSideBySide(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 16 {
 		wg.Go(func() {
-			if _, err := a.Password("partner", "right"); err != nil {
+			if _, err := a.Password("partner", "right", nil); err != nil {
 				t.Error(err)
 			}
-			if _, err := a.Password("partner", "wrong"); err == nil {
+			if _, err := a.Password("partner", "wrong", nil); err == nil {
 				t.Error("a wrong password was accepted")
 			}
 		})
@@ -68,7 +68,7 @@ func TestPasswordsAreCheckedSideBySide(t *testing.T) {
 func TestNobodyIsKnownToNoAccounts(t *testing.T) {
 	t.Parallel()
 	var a *auth.Accounts
-	if _, err := a.Password("partner", "right"); !fault.Is(err, fault.Unauthenticated) {
+	if _, err := a.Password("partner", "right", nil); !fault.Is(err, fault.Unauthenticated) {
 		t.Error(err)
 	}
 }
@@ -90,7 +90,7 @@ func TestBadAccountsAreRefused(t *testing.T) {
 func BenchmarkRememberedPassword(b *testing.B) {
 	a := accounts(b)
 	for b.Loop() {
-		if _, err := a.Password("partner", "right"); err != nil {
+		if _, err := a.Password("partner", "right", nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -40,7 +40,7 @@ func Network(a netip.Addr) string {
 }
 
 // The letter of each class in front of a key's text.
-const classes = "aus"
+const classes = "ausfp"
 
 // MarshalText writes the class's letter and the digest in base64url.
 func (k key) MarshalText() ([]byte, error) {

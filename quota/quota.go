@@ -25,6 +25,9 @@ type Options struct {
 	// Anonymous holds for each address, User and Service for each subject. A
 	// caller with the role SERVICE is a service, every other known one a user.
 	Anonymous, User, Service Rate
+	// WrongFrom and WrongFor are how many wrong passwords a minute may come from
+	// each address, and for each account; zero means no limit.
+	WrongFrom, WrongFor int
 	// Measure tells the log who would have been refused, and refuses nobody.
 	Measure bool
 	// Callers is how many are counted at a time; zero means 100,000 (some 20
@@ -39,7 +42,7 @@ type Options struct {
 type Limiter struct {
 	bus   *bus.Bus
 	opts  Options
-	rates [3]Rate // by class
+	rates [5]Rate // by class
 	id    string  // of this process, among those who share
 
 	mu    sync.Mutex
@@ -54,7 +57,8 @@ func New(b *bus.Bus, o Options) *Limiter {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Limiter{bus: b, opts: o, rates: [...]Rate{o.Anonymous, o.User, o.Service}, id: newID(), used: map[key]*usage{}}
+	rates := [...]Rate{anonymous: o.Anonymous, user: o.User, service: o.Service, wrongFrom: {Requests: o.WrongFrom}, wrongFor: {Requests: o.WrongFor}}
+	return &Limiter{bus: b, opts: o, rates: rates, id: newID(), used: map[key]*usage{}}
 }
 
 // Exceeded is the error of a caller who has used too much. It is RATE_LIMITED.
@@ -91,14 +95,8 @@ func (l *Limiter) Peek(ctx context.Context, who auth.Principal) error {
 	if rate.Requests == 0 {
 		return nil
 	}
-	k := keyOf(class, who, Client(ctx))
-	now := time.Now().UnixNano()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if u := l.used[k]; u != nil {
-		if wait := beyond(u.requests, step(1, rate.Requests), rate.Requests, now); wait > 0 {
-			return exceeded(rate, time.Duration(wait))
-		}
+	if wait := l.ahead(keyOf(class, who, Client(ctx)), time.Now()); wait > 0 {
+		return exceeded(rate, wait)
 	}
 	return nil
 }
@@ -203,10 +201,14 @@ const (
 	anonymous class = iota
 	user
 	service
+	wrongFrom // the passwords from an address
+	wrongFor  // the passwords for an account
 )
 
 // String returns the class's word in the log.
-func (c class) String() string { return [...]string{"anonymous", "user", "service"}[c] }
+func (c class) String() string {
+	return [...]string{"anonymous", "user", "service", "wrong passwords from", "wrong passwords for"}[c]
+}
 
 func classOf(who auth.Principal) class {
 	switch {

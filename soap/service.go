@@ -109,7 +109,8 @@ func (s *Service) handle(ctx context.Context, m bus.Message) ([]byte, bus.Header
 
 // call does what the envelope asks for.
 func (s *Service) call(ctx context.Context, r *request, h bus.Header) ([]byte, *failure) {
-	who, f := s.principal(r, h.Get(headerAuthorization), h.Get(headerPrivate) == "1")
+	ctx = callerContext(ctx, h)
+	who, f := s.principal(ctx, r, h.Get(headerAuthorization), h.Get(headerPrivate) == "1")
 	if f != nil {
 		return nil, f
 	}
@@ -127,7 +128,7 @@ func (s *Service) call(ctx context.Context, r *request, h bus.Header) ([]byte, *
 			return nil, failed(err)
 		}
 	}
-	response := s.engine.Execute(callerContext(ctx, h), who, graphql.Request{Query: op.document, Variables: variables, Trusted: true})
+	response := s.engine.Execute(ctx, who, graphql.Request{Query: op.document, Variables: variables, Trusted: true})
 	res, err := readResult(response.Body)
 	if err != nil {
 		return nil, failed(err)
@@ -168,7 +169,7 @@ func (s *Service) catchUp(ctx context.Context) error {
 
 // principal says who sent the request: the account of the UsernameToken, the
 // bearer of the HTTP token, or nobody. Two credentials must mean the same one.
-func (s *Service) principal(r *request, bearer string, private bool) (auth.Principal, *failure) {
+func (s *Service) principal(ctx context.Context, r *request, bearer string, private bool) (auth.Principal, *failure) {
 	creds, f := r.readSecurity(time.Now())
 	if f != nil {
 		return auth.Principal{}, f
@@ -183,8 +184,11 @@ func (s *Service) principal(r *request, bearer string, private bool) (auth.Princ
 	if !private {
 		return auth.Principal{}, insecure(invalidSecurity, "a password may come over https only")
 	}
-	account, err := s.accounts.Password(creds.user, creds.password)
-	if err != nil {
+	account, err := s.accounts.Password(creds.user, creds.password, s.options.Quota.Tries(ctx, creds.user))
+	switch {
+	case fault.Is(err, fault.RateLimited):
+		return auth.Principal{}, failed(err)
+	case err != nil:
 		return auth.Principal{}, &failure{Error: fault.Of(err), wire: failedAuthentication}
 	}
 	if !who.Anonymous() && who.Subject != account.Subject {

@@ -23,6 +23,8 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+
+	"tidings/quota"
 )
 
 // The limits of an envelope. What is larger is refused: 413 for the bytes, a
@@ -67,6 +69,8 @@ type Options struct {
 	// answered before it was sent, whichever worker gets it; nil means that
 	// queries may lag.
 	WaitFor func(ctx context.Context, seq uint64) error
+	// Quota counts wrong passwords for a Service; nil counts none.
+	Quota *quota.Limiter
 	// Logger gets failures of ours with their request id; nil is silent.
 	// Passwords, tokens and envelopes are never logged.
 	Logger *slog.Logger

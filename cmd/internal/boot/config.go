@@ -74,6 +74,7 @@ type Config struct {
 	RateAnonymous string        `env:"RATE_ANONYMOUS" flag:"rate-anonymous" help:"requests/cost a minute for each address; 0 for no limit (100/100000; none in development)"`
 	RateUser      string        `env:"RATE_USER" flag:"rate-user" help:"the same for each user"`
 	RateService   string        `env:"RATE_SERVICE" flag:"rate-service" help:"the same for each service"`
+	RatePasswords string        `env:"RATE_PASSWORDS" flag:"rate-passwords" envDefault:"10/100" help:"wrong passwords of SOAP a minute: from each address/for each account; 0 for no limit"`
 	Proxies       string        `env:"TRUSTED_PROXIES" flag:"trusted-proxies" help:"networks of the proxies in front, whose X-Forwarded-For is believed, comma separated: 10.0.0.0/8"`
 
 	Operations       string        `env:"OPERATIONS" flag:"operations" help:"directory of registered operations: *.graphql files and manifests (docs/operations.md)"`

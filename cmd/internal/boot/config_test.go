@@ -135,7 +135,7 @@ func TestDevelopmentKeepsItsKey(t *testing.T) {
 	if err != nil || string(first.Secret) != string(second.Secret) || first.Partner.Password != second.Partner.Password || len(first.Secret) < 32 {
 		t.Errorf("the key or the password changed: %v", err)
 	}
-	if _, err := first.Accounts.Password(first.Partner.User, first.Partner.Password); err != nil {
+	if _, err := first.Accounts.Password(first.Partner.User, first.Partner.Password, nil); err != nil {
 		t.Error(err)
 	}
 	other, err := boot.Config{Dev: true, Data: t.TempDir()}.Credentials(nil)

@@ -71,6 +71,11 @@ func (c Config) rates() (quota.Options, error) {
 			return o, fmt.Errorf("%s%s: %w", prefix, class.name, err)
 		}
 	}
+	wrong, err := quota.ParseRate(c.RatePasswords)
+	if err != nil {
+		return o, fmt.Errorf("%sRATE_PASSWORDS: %.40q says nothing: write wrong passwords a minute from each address, and for each account, such as 10/100, or 0 for no limit", prefix, c.RatePasswords)
+	}
+	o.WrongFrom, o.WrongFor = wrong.Requests, wrong.Cost
 	return o, nil
 }
 

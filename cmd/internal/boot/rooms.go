@@ -152,7 +152,7 @@ func (r *Rooms) SOAP() soap.Options {
 		Service: r.config.ServiceName(), Address: r.config.PublicURL,
 		TrustTransport: r.config.Dev || r.config.TrustTransport,
 		Ready:          r.Feed.Ready(), WaitFor: r.Client.WaitFor,
-		Logger: r.log,
+		Quota: r.Quota, Logger: r.log,
 	}
 }
 
