@@ -88,16 +88,31 @@ func (p *pricing) field(f *field, sized int) float64 {
 	}
 	args := p.arguments(f)
 	size, below := p.sizes(f, args, sized)
-	each := rule.Weight
-	if f.target != nil {
-		each += p.object(f.target, rule.List, below)
-	}
-	total := float64(size)*each + p.given(f, args)
+	total := float64(size)*p.each(f, below) + p.given(f, args)
 	if f.target != nil {
 		total = max(0, total) // a rebate is for the object that it is in
 	}
 	return min(total, maxCost)
 }
+
+// each prices one item of a field: of several types the dearest.
+func (p *pricing) each(f *field, below int) float64 {
+	rule := f.cost
+	switch {
+	case f.target == nil:
+		return rule.Weight
+	case rule.Members == nil || f.target.variants == nil:
+		return rule.Weight + p.object(f.target, rule.List, below)
+	}
+	dearest := math.Inf(-1)
+	for _, variant := range f.target.variants {
+		dearest = max(dearest, rule.Members[variant.name()]+p.object(variant, rule.List, below))
+	}
+	return dearest
+}
+
+// name is that of the object's type.
+func (o *object) name() string { return string(o.typename[1 : len(o.typename)-1]) }
 
 // object prices the fields of one object. list and size say how long the lists
 // among them are.
@@ -255,21 +270,52 @@ func (r *run) actual(kind ast.Operation, f *root, a answer) float64 {
 	if f.leaf != nil {
 		return total + f.cost.Weight
 	}
-	return total + p.follow(&a.link, &f.field, []int{1})
+	cost := p.follow(&a.link, &f.field, []int{1})
+	if f.typ.Elem == nil && a.next != nil {
+		cost = max(cost, f.cost.Weight) // it was looked for, at least
+	}
+	return total + cost
 }
 
 // follow prices the objects that a field of some rows leads to. times says how
-// often each row is in the answer.
+// often each row is in the answer; what is null costs nothing.
 func (p *pricing) follow(l *link, f *field, times []int) float64 {
 	if l.next == nil {
 		return 0
 	}
 	next := make([]int, len(l.next.rows))
-	count := 0
 	for row, n := range times {
-		l.reach(l.span(row), 0, func(i int32) { next[i] += n; count += n })
+		l.reach(l.span(row), 0, func(i int32) {
+			if l.next.there(i) {
+				next[i] += n
+			}
+		})
 	}
-	return max(0, float64(count)*f.cost.Weight+p.rows(l.next, next))
+	return max(0, l.next.weight(f.cost, next)+p.rows(l.next, next))
+}
+
+// there reports whether a row is an object and not null.
+func (b *batch) there(row int32) bool {
+	return b.rows[row] != nil && (b.parts == nil || b.place[row].part >= 0)
+}
+
+// weight is what the rows themselves weigh, each by its type.
+func (b *batch) weight(rule *schema.CostRule, times []int) float64 {
+	if rule.Members == nil || b.parts == nil {
+		return float64(sum(times)) * rule.Weight
+	}
+	total := 0.0
+	for i, part := range b.parts {
+		total += float64(sum(b.timesOf(i, times))) * rule.Members[part.object.name()]
+	}
+	return total
+}
+
+func sum(times []int) (n int) {
+	for _, each := range times {
+		n += each
+	}
+	return n
 }
 
 // reach calls visit for each row of a span, through the lists inside of lists.
@@ -292,10 +338,7 @@ func (p *pricing) rows(b *batch, times []int) float64 {
 		}
 		return total
 	}
-	count := 0
-	for _, n := range times {
-		count += n
-	}
+	count := sum(times)
 	for i := range b.object.fields {
 		f := &b.object.fields[i]
 		switch {

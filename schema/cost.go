@@ -14,8 +14,12 @@ import (
 // stand, and the specification's defaults where they do not.
 type CostRule struct {
 	// Weight of the field: @cost on the field, else on its type, else 1 for an
-	// object, an interface or a union and 0 for a leaf. It can be negative.
+	// object and 0 for a leaf. It can be negative.
 	Weight float64
+	// Members holds the weight of each type that may be there, where the field is
+	// an interface or a union and has no @cost of its own; Weight is then the
+	// greatest of them.
+	Members map[string]float64
 	// Arguments holds the weight of each argument that is given: @cost on the
 	// argument, else on its type, else 1 for an input object and 0 for a leaf.
 	// Arguments that weigh nothing are not in it.
@@ -88,8 +92,22 @@ func costRule(m *Model, def *ast.Definition, field *ast.FieldDefinition) *CostRu
 			rule.Arguments[arg.Name] = w
 		}
 	}
+	if typ := m.Contract.Types[field.Type.Name()]; typ.IsAbstractType() && field.Directives.ForName("cost") == nil {
+		rule.members(m.Contract, typ)
+	}
 	impliedCost(m, def, field, rule)
 	return rule
+}
+
+// members takes the weights of the types that an interface or a union stands for.
+func (rule *CostRule) members(contract *ast.Schema, abstract *ast.Definition) {
+	for i, possible := range contract.GetPossibleTypes(abstract) {
+		w := weight(contract, nil, ast.NamedType(possible.Name, nil))
+		if i == 0 {
+			rule.Members, rule.Weight = map[string]float64{}, w
+		}
+		rule.Members[possible.Name], rule.Weight = w, max(rule.Weight, w)
+	}
 }
 
 // impliedCost says of generated fields what no directive says.
