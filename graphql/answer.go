@@ -130,7 +130,10 @@ func (r *run) call(ctx context.Context, f *root, args map[string]any) (a answer)
 	if c := r.op.claim; c != nil && c.again {
 		return refused(errUnknown)
 	}
-	value, err := f.function.Resolve(ctx, Call{Who: r.who, Args: args})
+	if r.exchange == nil {
+		ctx = WithExchange(ctx, r.request())
+	}
+	value, err := f.function.Resolve(ctx, Call{Who: r.who, Args: args, Command: r.commandID(f)})
 	if err != nil {
 		return refused(err)
 	}

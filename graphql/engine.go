@@ -22,6 +22,7 @@ import (
 	"tidings/quota"
 	"tidings/resource"
 	"tidings/schema"
+	"tidings/service"
 	"tidings/view"
 )
 
@@ -42,6 +43,9 @@ type Options struct {
 	// Functions answer the root fields that the adopter wrote by hand, by their
 	// names: "Query.x", "Mutation.x", "Subscription.x".
 	Functions map[string]Function
+	// Services answer the root fields that the schema binds to the bus; nil when
+	// it binds none.
+	Services *service.Client
 	// Extensions are gqlgen's, around queries and mutations and around their
 	// responses. (There is nothing to put around fields, because a plan does not
 	// resolve them one by one; and nothing around the results of subscriptions,
@@ -80,6 +84,9 @@ type Call struct {
 	// map[string]any. An argument that was not given and has no default is not
 	// in it.
 	Args map[string]any
+	// Command names the call of a mutation that was sent with an idempotency
+	// key; empty for every other.
+	Command string
 }
 
 // records is what an engine asks of the resources: resource.Client.
@@ -166,6 +173,12 @@ func (e *Engine) bind() error {
 		for _, f := range e.handWritten(typ) {
 			name := typ + "." + f.Name
 			bound[name] = true
+			if b := e.model.Binding(typ, f.Name); b != nil {
+				errs = append(errs, e.checkBound(name, f))
+				function := e.bound(b, f.Type)
+				e.functions[name] = &function
+				continue
+			}
 			function, ok := e.options.Functions[name]
 			if !ok {
 				function, ok = builtin(name, f)

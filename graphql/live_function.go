@@ -7,12 +7,16 @@ import (
 	"runtime/debug"
 
 	"tidings/auth"
+	"tidings/fault"
 )
 
 // call subscribes to a function: its values are executed for this subscriber
 // alone, on a goroutine that goes as fast as the sink and ends with stop, with
 // ctx, or with Close.
 func (e *Engine) call(ctx context.Context, who auth.Principal, op *operation, s Sink) (stop func(), failed *Response) {
+	if op.root.function.Subscribe == nil {
+		return nil, e.refusal(ctx, fault.New(fault.Unavailable, "subscriptions are not fed from the bus yet"))
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	started := e.live.spawn(func(life context.Context) {
 		defer cancel()

@@ -172,9 +172,18 @@ func (c *claim) note(errs gqlerror.List) {
 // when the mutation is run again.
 func (r *run) command(f *root, cmd *resource.Command) {
 	if c := r.op.claim; c != nil {
-		cmd.ID = c.entry.Command + "-" + strconv.Itoa(slices.Index(r.op.plan.roots, f))
+		cmd.ID = r.commandID(f)
 		cmd.Once = &resource.Once{Since: c.entry.Since}
 	}
+}
+
+// commandID names what a root field does, the same each time the mutation is
+// run under its key; empty without one.
+func (r *run) commandID(f *root) string {
+	if r.op.claim == nil {
+		return ""
+	}
+	return r.op.claim.entry.Command + "-" + strconv.Itoa(slices.Index(r.op.plan.roots, f))
 }
 
 // keyName is the entry of a principal's key.

@@ -30,7 +30,7 @@ func (r *run) object(b *batch, i int) bool {
 
 func (r *run) members(b *batch, i, base int) bool {
 	o, raw := b.object, b.rows[i]
-	if len(o.keys) > 0 && !rawjson.Find(raw, o.keys, r.found[base:base+len(o.keys)]) {
+	if !rawjson.Find(raw, o.keys, r.found[base:base+len(o.keys)]) {
 		r.fail(nil, errBroken)
 		return false
 	}

@@ -10,7 +10,8 @@ import (
 // compile builds the resources. Stored fields come first, since relations name
 // fields of other resources.
 func (c *compiler) compile() *Model {
-	model := &Model{resources: map[string]*Resource{}, roots: map[string]*Root{}, functions: map[string]*Rule{}, replaced: map[string]string{}}
+	model := &Model{resources: map[string]*Resource{}, roots: map[string]*Root{}, functions: map[string]*Rule{}, replaced: map[string]string{},
+		bindings: map[string]*Binding{}}
 	for _, def := range c.resourceTypes() {
 		resource := c.resource(def)
 		model.Resources = append(model.Resources, resource)

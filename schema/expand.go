@@ -52,6 +52,7 @@ func (c *compiler) expand(m *Model) {
 	for _, r := range m.Resources {
 		e.resource(r)
 	}
+	e.bindings()
 	if e.types["Query"] == nil {
 		c.at(nil, "add a type with @resource, or fields to `type Query`", "the schema has nothing to query")
 	}
@@ -98,7 +99,8 @@ func publicDirectives(list ast.DirectiveList) ast.DirectiveList {
 	var public ast.DirectiveList
 	for _, directive := range list {
 		switch directive.Name {
-		case "resource", "owner", "unique", "index", "default", "timestamp", "belongsTo", "hasMany", "constraint":
+		case "resource", "owner", "unique", "index", "default", "timestamp", "belongsTo", "hasMany", "constraint",
+			"busRequest", "busPublish", "busSubscribe":
 		default:
 			public = append(public, directive)
 		}

@@ -27,6 +27,7 @@ type Model struct {
 	roots     map[string]*Root
 	functions map[string]*Rule
 	replaced  map[string]string
+	bindings  map[string]*Binding
 
 	costs      map[member]*CostRule
 	inputCosts map[member]float64

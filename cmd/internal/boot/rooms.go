@@ -18,6 +18,7 @@ import (
 	"tidings/quota"
 	"tidings/resource"
 	"tidings/schema"
+	"tidings/service"
 	"tidings/soap"
 	"tidings/view"
 )
@@ -79,6 +80,10 @@ func (r *Rooms) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	services, err := service.New(r.Bus, r.Model)
+	if err != nil {
+		return fmt.Errorf("schema %s is refused:\n%w", c.Schema, err)
+	}
 	r.Engine, err = graphql.New(r.Model, r.Client, r.Feed, graphql.Options{
 		Logger:        r.log,
 		Introspection: c.introspection,
@@ -88,6 +93,7 @@ func (r *Rooms) open(ctx context.Context) (err error) {
 		Persisted:     persisted,
 		Answers:       answers,
 		CacheMaxAge:   c.CacheMaxAge,
+		Services:      services,
 	})
 	return err
 }

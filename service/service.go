@@ -1,0 +1,138 @@
+// Package service asks, tells and hears the adopter's own services, which answer
+// root fields by way of the bus.
+//
+// It renders the subject that a field is bound to, tells a service who calls
+// and how long the caller waits, and keeps the service's own subjects and
+// streams out of reach. It does not look at what the services say: that a value
+// is of its field's type is for the one who asked.
+//
+// docs/bus.md says the same for the authors of services.
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"tidings/auth"
+	"tidings/bus"
+	"tidings/fault"
+	"tidings/schema"
+)
+
+// The headers of what is sent, besides Tidings-Timeout of every request.
+const (
+	headerActor   = "Tidings-Actor"      // subject of the caller; absent: anonymous
+	headerRoles   = "Tidings-Roles"      // what the credentials grant: "USER,ADMIN"; absent: nothing
+	headerRequest = "Tidings-Request-Id" // names the request in the log
+	headerCommand = "Tidings-Command"    // names a mutation that may be sent again; absent: it is not
+	headerOnce    = "Nats-Msg-Id"        // the same, for streams
+)
+
+// MaxAnswer bounds an answer, and a message that is heard, in bytes.
+const MaxAnswer = 1 << 20
+
+// Client reaches the services. It is safe for concurrent use and starts nothing.
+type Client struct{ bus *bus.Bus }
+
+// New returns a client for the bindings of m. The error lists those whose
+// subject or stream is the service's own, with their places.
+func New(b *bus.Bus, m *schema.Model) (*Client, error) {
+	prefix := b.Subjects().Prefix
+	var errs []error
+	for _, binding := range m.Bindings() {
+		if first, _, _ := strings.Cut(binding.Subject.Text, "."); first == prefix {
+			errs = append(errs, fmt.Errorf("%s: the subject %q is one of this service's own; choose one that does not begin with %s., or run the service with another --prefix",
+				binding.Place(), binding.Subject.Text, prefix))
+		}
+		if s := binding.Stream; s == b.Subjects().Stream() || strings.HasPrefix(s, "KV_"+prefix+"-") {
+			errs = append(errs, fmt.Errorf("%s: the stream %s is this service's own; name one of yours", binding.Place(), s))
+		}
+	}
+	return &Client{bus: b}, errors.Join(errs...)
+}
+
+// Call is what is sent to a service.
+type Call struct {
+	Who auth.Principal
+	// Request names the request in the log.
+	Request string
+	// Command names a mutation that may be sent again; empty for others.
+	Command string
+	// Args are the field's, coerced; Body is the same as a JSON object.
+	Args map[string]any
+	Body []byte
+}
+
+// Ask sends a request and returns the answer's bytes, at most MaxAnswer. The
+// errors are faults: BAD_USER_INPUT for an argument that cannot be part of a
+// subject, FORBIDDEN for a caller who cannot be named in a header, and those of
+// bus.Bus.Ask.
+func (c *Client) Ask(ctx context.Context, b *schema.Binding, call Call) ([]byte, error) {
+	subject, h, err := prepare(b, call)
+	if err != nil {
+		return nil, err
+	}
+	if b.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, b.Timeout)
+		defer cancel()
+	}
+	m, err := c.bus.Ask(ctx, b.Subject.Text, subject, h, call.Body)
+	if err != nil {
+		return nil, err
+	}
+	if len(m.Data) > MaxAnswer {
+		return nil, fault.New(fault.PayloadTooLarge, "the service's answer is larger than %d bytes", MaxAnswer)
+	}
+	return m.Data, nil
+}
+
+// Tell publishes, and returns when the server has the message, or, where the
+// binding names a stream, when that has stored it. The errors are those of Ask
+// and of bus.Bus.Tell.
+func (c *Client) Tell(ctx context.Context, b *schema.Binding, call Call) error {
+	subject, h, err := prepare(b, call)
+	if err != nil {
+		return err
+	}
+	if b.Stream != "" && call.Command != "" {
+		h.Set(headerOnce, call.Command)
+	}
+	return c.bus.Tell(ctx, b.Stream, subject, h, call.Body)
+}
+
+func prepare(b *schema.Binding, call Call) (subject string, h bus.Header, err error) {
+	if subject, err = Render(b.Subject, call.Args); err != nil {
+		return "", nil, err
+	}
+	h = bus.Header{headerRequest: {call.Request}}
+	if who := call.Who; !who.Anonymous() {
+		if strings.TrimSpace(who.Subject) != who.Subject || strings.ContainsFunc(who.Subject, unicode.IsControl) {
+			return "", nil, fault.New(fault.Forbidden, "a caller with control characters in its name, or blanks around it, cannot be told to a service")
+		}
+		h.Set(headerActor, who.Subject)
+	}
+	if roles := roleNames(call.Who.Roles); roles != "" {
+		h.Set(headerRoles, roles)
+	}
+	if call.Command != "" {
+		h.Set(headerCommand, call.Command)
+	}
+	return subject, h, nil
+}
+
+func roleNames(roles schema.Roles) string {
+	var names []string
+	for _, each := range []struct {
+		role schema.Roles
+		name string
+	}{{schema.User, "USER"}, {schema.Admin, "ADMIN"}, {schema.Service, "SERVICE"}} {
+		if roles.Has(each.role) {
+			names = append(names, each.name)
+		}
+	}
+	return strings.Join(names, ",")
+}
