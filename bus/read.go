@@ -118,17 +118,26 @@ const (
 	silence = 5 * time.Second
 )
 
-// reader asks the stream for runs of messages. It serves one goroutine.
+// reader asks a stream for runs of messages. It serves one goroutine.
 type reader struct {
-	bus   *Bus
+	bus    *Bus
+	stream string
+	// A run is bounded by these.
+	messages, bytes int
+
 	inbox string
 	asked int
 	sub   *nats.Subscription
 	ch    chan *nats.Msg
 }
 
+// newReader reads the log.
 func (b *Bus) newReader() (*reader, error) {
-	r := &reader{bus: b, inbox: nats.NewInbox(), ch: make(chan *nats.Msg, batchMessages+1)}
+	return b.newReaderOf(b.subjects.Stream(), batchMessages, batchBytes)
+}
+
+func (b *Bus) newReaderOf(stream string, messages, bytes int) (*reader, error) {
+	r := &reader{bus: b, stream: stream, messages: messages, bytes: bytes, inbox: nats.NewInbox(), ch: make(chan *nats.Msg, messages+1)}
 	var err error
 	if r.sub, err = b.nc.ChanSubscribe(r.inbox+".*", r.ch); err != nil {
 		return nil, unavailable(err)
@@ -210,7 +219,6 @@ func (r *reader) batch(ctx context.Context, filter string, pos uint64, fn func(M
 	if err != nil {
 		return pos, cut, err
 	}
-	stream := r.bus.subjects.Stream()
 	before := "0"
 	timer := time.NewTimer(silence)
 	defer timer.Stop()
@@ -231,7 +239,7 @@ func (r *reader) batch(ctx context.Context, filter string, pos uint64, fn func(M
 			} else if status == "204" {
 				return pos, pending(raw), nil
 			}
-			m, err := answer(stream, raw)
+			m, err := answer(r.stream, raw)
 			if err != nil {
 				return pos, cut, err
 			}
@@ -251,11 +259,11 @@ func (r *reader) ask(filter string, pos uint64) (reply string, err error) {
 	}
 	r.asked++
 	reply = r.inbox + "." + strconv.Itoa(r.asked)
-	req, err := json.Marshal(getRequest{Seq: pos + 1, NextFor: filter, Batch: batchMessages, MaxBytes: batchBytes})
+	req, err := json.Marshal(getRequest{Seq: pos + 1, NextFor: filter, Batch: r.messages, MaxBytes: r.bytes})
 	if err != nil {
 		return "", err
 	}
-	if err := r.bus.nc.PublishRequest("$JS.API.DIRECT.GET."+r.bus.subjects.Stream(), reply, req); err != nil {
+	if err := r.bus.nc.PublishRequest("$JS.API.DIRECT.GET."+r.stream, reply, req); err != nil {
 		return "", unavailable(err)
 	}
 	return reply, nil

@@ -132,6 +132,7 @@ type streamState struct {
 	replicas    int
 	leader      string // the server that answered; empty without a cluster
 	subjects    []string
+	direct      bool // direct gets are allowed
 }
 
 // state asks the log's leader. One small message each way, whatever the log's size.
@@ -156,6 +157,7 @@ func (b *Bus) stateOf(ctx context.Context, stream string) (streamState, error) {
 		Config  struct {
 			Replicas int      `json:"num_replicas"`
 			Subjects []string `json:"subjects"`
+			Direct   bool     `json:"allow_direct"`
 		} `json:"config"`
 		State struct {
 			First   uint64 `json:"first_seq"`
@@ -173,7 +175,7 @@ func (b *Bus) stateOf(ctx context.Context, stream string) (streamState, error) {
 		return streamState{}, info.Error
 	}
 	return streamState{id: logID(info.Created), first: info.State.First, last: info.State.Last, deleted: info.State.Deleted,
-		replicas: info.Config.Replicas, subjects: info.Config.Subjects, leader: info.Cluster.Leader}, nil
+		replicas: info.Config.Replicas, subjects: info.Config.Subjects, direct: info.Config.Direct, leader: info.Cluster.Leader}, nil
 }
 
 // apiError is an error that JetStream answered.

@@ -15,6 +15,8 @@ import (
 	"tidings/fault"
 )
 
+var errEnough = errors.New("enough")
+
 // tailing is a Tail that runs.
 type tailing struct {
 	got   chan bus.Message
@@ -143,9 +145,19 @@ func TestAStreamThatIsNotThereIsNamed(t *testing.T) {
 
 func TestTailReadsTenThousandInOrder(t *testing.T) {
 	t.Parallel()
+	for direct, total := range map[bool]int{true: 10_000, false: 2_000} {
+		t.Run(fmt.Sprint("direct gets: ", direct), func(t *testing.T) {
+			t.Parallel()
+			readInOrder(t, direct, total)
+		})
+	}
+}
+
+func readInOrder(t *testing.T, direct bool, total int) {
 	b := bustest.New(t)
-	makeStream(t, b, alarms())
-	const total = 10_000
+	config := alarms()
+	config.AllowDirect = direct
+	makeStream(t, b, config)
 	go func() {
 		for i := range total {
 			if err := b.Publish(fmt.Sprintf("alarms.%d", i%2), nil, fmt.Append(nil, i)); err != nil {
@@ -181,39 +193,42 @@ func TestTailSaysWhenWhatFollowsIsNotThereAnyMore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, c := range map[string]struct {
+	type change struct {
 		change         func(*testing.T, *bus.Bus, jetstream.Stream)
 		expired, holds uint64 // positions
-	}{
+	}
+	for name, c := range map[string]change{
 		"trimmed":           {trim, 2, 3},
 		"purged":            {purge, 4, 5},
 		"a subject purged":  {purgeOne, 3, 4},
 		"a message deleted": {remove, 2, 3},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := bustest.New(t)
-			config := alarms()
-			config.MaxMsgs = 5
-			s := makeStream(t, b, config)
-			told(t, b, "alarms.a", "alarms.b", "alarms.a", "alarms.b", "alarms.a") // 1 to 5
-			id, _, _, err := b.StreamState(t.Context(), "ALARMS")
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.change(t, b, s)
-			tail(t, b, bus.Tail{Stream: "ALARMS", Subject: "alarms.a", ID: id, After: c.expired}).fails(t, fault.CursorExpired)
-			r := tail(t, b, bus.Tail{Stream: "ALARMS", Subject: "alarms.*", ID: id, After: c.holds})
-			_, first, last, err := b.StreamState(t.Context(), "ALARMS")
-			if err != nil {
-				t.Fatal(err)
-			}
-			for seq := max(first, c.holds+1); seq <= last; seq++ {
-				r.expect(t, seq)
-			}
-			told(t, b, "alarms.a")
-			r.expect(t, last+1)
-		})
+		for _, direct := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, direct gets: %t", name, direct), func(t *testing.T) {
+				t.Parallel()
+				b := bustest.New(t)
+				config := alarms()
+				config.MaxMsgs, config.AllowDirect = 5, direct
+				s := makeStream(t, b, config)
+				told(t, b, "alarms.a", "alarms.b", "alarms.a", "alarms.b", "alarms.a") // 1 to 5
+				id, _, _, err := b.StreamState(t.Context(), "ALARMS")
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.change(t, b, s)
+				tail(t, b, bus.Tail{Stream: "ALARMS", Subject: "alarms.a", ID: id, After: c.expired}).fails(t, fault.CursorExpired)
+				r := tail(t, b, bus.Tail{Stream: "ALARMS", Subject: "alarms.*", ID: id, After: c.holds})
+				_, first, last, err := b.StreamState(t.Context(), "ALARMS")
+				if err != nil {
+					t.Fatal(err)
+				}
+				for seq := max(first, c.holds+1); seq <= last; seq++ {
+					r.expect(t, seq)
+				}
+				told(t, b, "alarms.a")
+				r.expect(t, last+1)
+			})
+		}
 	}
 }
 
@@ -302,8 +317,7 @@ func TestTailReturnsTheErrorOfItsReader(t *testing.T) {
 	b := bustest.New(t)
 	makeStream(t, b, alarms())
 	told(t, b, "alarms.a")
-	enough := errors.New("enough")
-	if err := b.Tail(t.Context(), bus.Tail{Stream: "ALARMS", Subject: "alarms.a"}, func(bus.Message) error { return enough }); err != enough {
+	if err := b.Tail(t.Context(), bus.Tail{Stream: "ALARMS", Subject: "alarms.a"}, func(bus.Message) error { return errEnough }); err != errEnough {
 		t.Fatal(err)
 	}
 }
@@ -316,7 +330,7 @@ func TestTailLivesThroughRestartsOfTheServer(t *testing.T) {
 	server := bustest.Open(t, bus.Options{Dir: dir, Listen: "127.0.0.1:0"})
 	url := server.URL()
 	config := alarms()
-	config.Storage = jetstream.FileStorage
+	config.Storage, config.AllowDirect = jetstream.FileStorage, true
 	makeStream(t, server, config)
 	b := bustest.Open(t, bus.Options{URL: url})
 	r := tail(t, b, bus.Tail{Stream: "ALARMS", Subject: "alarms.a"})
