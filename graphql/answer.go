@@ -112,10 +112,14 @@ func (r *run) submit(ctx context.Context, f *root, verb resource.Verb, args map[
 	r.wrote = max(r.wrote, record.Seq)
 	if f.target.reads() {
 		if err := r.engine.data.WaitFor(ctx, record.Seq); err != nil {
-			return refused(fmt.Errorf("the change was made, but its relations cannot be read yet: %w", err))
+			return refused(r.unseen(f, verb, err))
 		}
 	}
-	return single(r.authorized(f.target, record.Raw))
+	b := r.authorized(f.target, record.Raw)
+	if b.rows[0] == nil {
+		return refused(r.unread(f, verb))
+	}
+	return single(b)
 }
 
 // call runs an adopter's function.

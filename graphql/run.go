@@ -102,6 +102,9 @@ func (r *run) fail(nodes []*ast.Field, err error) {
 	if bad, ok := errors.AsType[*argumentError](err); ok && bad.at != nil {
 		told.Locations = []gqlerror.Location{{Line: bad.at.Line, Column: bad.at.Column}}
 	}
+	if made, ok := errors.AsType[*madeError](err); ok {
+		told.Extensions["position"] = made.position
+	}
 	r.identify(told)
 	r.errs = append(r.errs, told)
 }

@@ -164,12 +164,30 @@ func (b *builder) operation(f rootField) *operation {
 		verb := map[schema.RootKind]string{schema.RootCreate: "Create", schema.RootUpdate: "Update", schema.RootDelete: "Delete"}
 		op.name = verb[f.Kind] + f.Resource.Name
 		op.mutation = true
+		one.optional = mayBeUnread(f.Resource, actions[f.Kind])
 		op.result = one
 	default:
 		return nil
 	}
 	op.compile(f, b)
 	return op
+}
+
+// actions are what the mutations need leave for.
+var actions = map[schema.RootKind]schema.Action{schema.RootCreate: schema.Create, schema.RootUpdate: schema.Update, schema.RootDelete: schema.Delete}
+
+// mayBeUnread reports whether some of those who may change a record may not read
+// it: what they are answered has no result then. Who creates a record owns it;
+// those who create it for another may find a fault that says it was made.
+func mayBeUnread(r *schema.Resource, a schema.Action) bool {
+	read := r.Auth[schema.Read].Roles
+	if read.Has(schema.Anyone) {
+		return false
+	}
+	if a == schema.Create && read.Has(schema.Owner) {
+		read |= schema.User
+	}
+	return r.Auth[a].Roles&^read != 0
 }
 
 // compile fills in the arguments and the document.

@@ -23,6 +23,7 @@ type resultError struct {
 		Code       fault.Code `json:"code"`
 		Field      string     `json:"field"`
 		RetryAfter int        `json:"retryAfter"`
+		Position   string     `json:"position"` // of a change that was made all the same
 	} `json:"extensions"`
 }
 
@@ -95,6 +96,8 @@ func (op *operation) verdict(res result) (*failure, []resultError) {
 		}
 	}
 	switch {
+	case len(left) > 0 && res.root == nil && left[0].Extensions.Position != "" && op.result.optional:
+		return nil, left
 	case len(left) > 0 && (res.root == nil || !op.mutation):
 		return left[0].failure(), nil
 	case res.root == nil && !op.result.optional:
