@@ -7,6 +7,7 @@ import (
 	"tidings/fault"
 	"tidings/resource"
 	"tidings/schema"
+	"tidings/view"
 )
 
 // changePage is a page of a resource's changes: those after a position that the
@@ -30,14 +31,21 @@ func (r *run) changes(ctx context.Context, f *root, args map[string]any) answer 
 	if !rule.Roles.Has(schema.Anyone) && !r.who.May(rule, r.who.Subject) {
 		return refused(fault.New(fault.Forbidden, "you may not read %s", res.Name))
 	}
+	var filter *view.Filter
+	if object, given := args["filter"].(map[string]any); given {
+		filter = newFilter(res, object)
+	}
+	sight, err := resource.NewSight(res, r.who, filter)
+	if err != nil {
+		return refused(err)
+	}
 	page := changePage{end: r.engine.feed.Now().Seq}
 	if cursor, given := args["after"].(string); given {
 		after, err := r.engine.position(cursor)
 		if err != nil {
 			return refused(err)
 		}
-		known := func(ev resource.Event) bool { return mayKnow(r.who, res, ev) }
-		if page, err = r.engine.changesAfter(ctx, res.Name, after, first, known); err != nil {
+		if page, err = r.engine.changesAfter(ctx, res.Name, after, first, sight); err != nil {
 			return refused(err)
 		}
 	}
@@ -53,14 +61,15 @@ func (r *run) changeCount(args map[string]any) (int, error) {
 	return n, err
 }
 
-// changesAfter collects the first events after a position that are known to the
-// caller: from the recent ones in memory, or from the log. That is then read to
+// changesAfter collects the first events after a position that the caller sees:
+// from the recent ones in memory, or from the log. That is then read to
 // its end although the page is full long before, because only later changes of
 // the same records tell whether some that belong on the page are gone.
-func (e *Engine) changesAfter(ctx context.Context, typ string, after uint64, first int, known func(resource.Event) bool) (p changePage, err error) {
+func (e *Engine) changesAfter(ctx context.Context, typ string, after uint64, first int, sight *resource.Sight) (p changePage, err error) {
 	take := func(ev resource.Event) error {
+		ev, seen := sight.See(ev)
 		switch {
-		case p.more || !known(ev):
+		case p.more || !seen:
 		case len(p.events) == first:
 			p.more = true
 		default:
@@ -72,7 +81,7 @@ func (e *Engine) changesAfter(ctx context.Context, typ string, after uint64, fir
 	for upto := e.feed.Now().Seq; p.end != upto && !p.more; {
 		events, reached, err := e.feed.RecentOf(typ, p.end, max(p.end, upto), maxChunk)
 		if errors.Is(err, resource.ErrBehind) || p.end > upto {
-			if p.end, err = e.replayAll(ctx, typ, p.end, take); err != nil {
+			if p.end, err = e.replayAll(ctx, e.feed.Past(typ, "", p.end, sight), take); err != nil {
 				return p, err
 			}
 			break
@@ -89,14 +98,14 @@ func (e *Engine) changesAfter(ctx context.Context, typ string, after uint64, fir
 }
 
 // replayAll reads the log from a position to its end; few do so at a time.
-func (e *Engine) replayAll(ctx context.Context, typ string, after uint64, fn func(resource.Event) error) (reached uint64, err error) {
+func (e *Engine) replayAll(ctx context.Context, p *resource.Past, fn func(resource.Event) error) (reached uint64, err error) {
 	select {
 	case e.live.slots <- struct{}{}:
 	case <-ctx.Done():
-		return after, ctx.Err()
+		return 0, ctx.Err()
 	}
 	defer func() { <-e.live.slots }()
-	return e.feed.Replay(ctx, typ, "", after, fn)
+	return p.Read(ctx, fn)
 }
 
 // changePage lays the page out as batches.

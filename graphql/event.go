@@ -6,18 +6,15 @@ import (
 
 	"tidings/auth"
 	"tidings/resource"
-	"tidings/schema"
+	"tidings/view"
 )
 
-// event runs a subscription's selection set on one change and returns the whole
-// result, with the cursor in its extensions. It reports skip for a record that
-// the caller may not read. The payload is the same for all callers that
-// operation.rules does not tell apart.
-func (e *Engine) event(ctx context.Context, who auth.Principal, op *operation, ev resource.Event) (payload []byte, skip bool) {
+// event runs a subscription's selection set on one change, as the caller sees
+// it (resource.Sight), and returns the whole result, with the cursor in its
+// extensions. The payload is the same for all callers that operation.rules does
+// not tell apart.
+func (e *Engine) event(ctx context.Context, who auth.Principal, op *operation, ev resource.Event) []byte {
 	f := op.plan.roots[0]
-	if !mayKnow(who, f.generated.Resource, ev) {
-		return nil, true
-	}
 	if f.reads() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, min(e.options.Timeout, eventTime))
@@ -28,16 +25,20 @@ func (e *Engine) event(ctx context.Context, who auth.Principal, op *operation, e
 	cursor := r.cursor(ev.Seq)
 	a := single(r.changed(ctx, f.target, []resource.Event{ev}))
 	r.spent(f, a)
-	return r.payload(func() bool { return r.rooted(f, a) }, cursor), false
+	return r.payload(func() bool { return r.rooted(f, a) }, cursor)
 }
 
 // eventTime is how long one event may take: others wait behind it.
 const eventTime = time.Second
 
-// mayKnow reports whether the caller may read the record that changed.
-func mayKnow(who auth.Principal, res *schema.Resource, ev resource.Event) bool {
-	rule := res.Auth[schema.Read]
-	return who.May(rule, "") || who.May(rule, resource.Owner(res, ev.Raw))
+// filter returns which records the operation is about; nil: all. It may be used
+// for a field that tells of changes alone.
+func (op *operation) filter() *view.Filter {
+	filter, ok := op.root.args["filter"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	return newFilter(op.root.generated.Resource, filter)
 }
 
 // reads reports whether an event's record leads to others.
@@ -65,12 +66,13 @@ func (r *run) changed(ctx context.Context, o *object, events []resource.Event) *
 	return b
 }
 
-// recordsOf leads from each change to its record, if that was not deleted.
+// recordsOf leads from each change to its record, if there is one and the caller
+// may read it.
 func recordsOf(o *object, events []resource.Event) link {
 	l := link{next: &batch{object: o}, spans: make([]span, len(events))}
 	for i, ev := range events {
 		l.spans[i] = nothing
-		if ev.Kind != resource.Deleted {
+		if ev.Kind != resource.Deleted && ev.Raw != nil {
 			n := int32(len(l.next.rows))
 			l.spans[i] = span{n, n + 1}
 			l.next.rows = append(l.next.rows, ev.Raw)

@@ -63,8 +63,16 @@ func (e *Engine) Prepare(r Request) (*Operation, *Response) {
 }
 func (op *operation) Key() string         { return op.key() }
 func (op *operation) Rules() schema.Roles { return op.rules() }
-func (e *Engine) Event(ctx context.Context, who auth.Principal, op *Operation, ev resource.Event) ([]byte, bool) {
-	return e.event(ctx, who, op, ev)
+func (e *Engine) Event(ctx context.Context, who auth.Principal, op *Operation, ev resource.Event) (payload []byte, skip bool) {
+	sight, err := resource.NewSight(op.root.generated.Resource, who, op.filter())
+	if err != nil {
+		panic(err)
+	}
+	ev, seen := sight.See(ev)
+	if !seen {
+		return nil, true
+	}
+	return e.event(ctx, who, op, ev), false
 }
 func (e *Engine) Yielded(ctx context.Context, who auth.Principal, op *Operation, v any, err error) []byte {
 	return e.yielded(ctx, who, op, v, err)

@@ -84,9 +84,15 @@ func (e *Engine) Subscribe(ctx context.Context, who auth.Principal, r Request, a
 	if !rule.Roles.Has(schema.Anyone) && !who.May(rule, who.Subject) {
 		return nil, e.refusal(ctx, fault.New(fault.Forbidden, "you may not read %s", op.root.generated.Resource.Name))
 	}
+	view := op.view(who)
+	sight, err := resource.NewSight(op.root.generated.Resource, view, op.filter())
+	if err != nil {
+		return nil, e.refusal(ctx, err)
+	}
+	g := group{op: op, who: view, sight: sight}
 	if after == "" {
 		m := &member{sink: s, after: e.feed.Now().Seq}
-		if !e.live.join(op, who, m) {
+		if !e.live.join(g, m) {
 			return nil, e.refusal(ctx, errStopping)
 		}
 		return m.leave, nil
@@ -96,7 +102,7 @@ func (e *Engine) Subscribe(ctx context.Context, who auth.Principal, r Request, a
 		return nil, e.refusal(ctx, err)
 	}
 	m := &member{sink: s, behind: true}
-	if !e.live.join(op, who, m) {
+	if !e.live.join(g, m) {
 		return nil, e.refusal(ctx, errStopping)
 	}
 	e.live.replay(e, m, at)
@@ -131,17 +137,6 @@ func (op *operation) view(who auth.Principal) auth.Principal {
 		v.Subject = who.Subject
 	}
 	return v
-}
-
-// topic is what an event is about, and what a group listens to.
-type topic struct {
-	typ string
-	id  string // empty: all records of the type
-}
-
-func (op *operation) topic() topic {
-	id, _ := op.root.args["id"].(string) // never an empty one: coercion refuses it
-	return topic{typ: op.root.generated.Resource.Name, id: id}
 }
 
 // LiveStats is what the live subscriptions have and had to do; the totals
@@ -268,13 +263,11 @@ func (l *live) spawn(f func(ctx context.Context)) bool {
 	return true
 }
 
-// join makes m a member of the group for the operation and the caller's view;
-// false when it is too late.
-func (l *live) join(op *operation, who auth.Principal, m *member) bool {
-	view := op.view(who)
-	key := op.key() + string(rune(view.Roles)) + view.Subject + op.priceTag()
-	s := l.shardOf(key)
-	return s.add(key, m, func() *group { return &group{key: key, op: op, who: view, topic: op.topic()} })
+// join makes m a member of the group that is like g; false when it is too late.
+func (l *live) join(g group, m *member) bool {
+	g.key = g.op.key() + string(rune(g.who.Roles)) + g.who.Subject + g.op.priceTag()
+	s := l.shardOf(g.key)
+	return s.add(m, g)
 }
 
 func (l *live) shardOf(key string) *shard {

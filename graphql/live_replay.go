@@ -42,7 +42,7 @@ const (
 // persist catches up, and begins again where it was when the log cannot be
 // reached for a while: to the sink the subscription would be over for good.
 func (e *Engine) persist(ctx context.Context, m *member, at uint64) error {
-	h := history{engine: e, topic: m.group.topic}
+	h := history{engine: e, sight: m.group.sight, typ: m.group.typ(), id: m.group.id()}
 	since := time.Now()
 	for {
 		reached, err := e.catchUp(ctx, m, &h, at)
@@ -136,10 +136,11 @@ const maxChunk = 256
 // errChunk ends the reading of a chunk that is full.
 var errChunk = errors.New("the chunk is full")
 
-// history is what a topic's subscribers have missed.
+// history is what a group's subscribers have missed.
 type history struct {
-	engine *Engine
-	topic  topic
+	engine  *Engine
+	sight   *resource.Sight
+	typ, id string // of which changes; no id: of all of the type
 	// past is the log's part of it, while that is being read: to its end, because
 	// what is gone from one chunk may first show in another. It outlives an error:
 	// the next attempt goes on where this one stopped.
@@ -153,7 +154,7 @@ func (h *history) next(ctx context.Context, after, upto uint64) (events []resour
 	if h.past == nil && after <= upto {
 		recent, err := h.engine.feed.Recent(after, upto)
 		if err == nil {
-			events, reached = h.topic.chunk(recent, upto)
+			events, reached = h.chunk(recent, upto)
 			return events, reached, nil
 		}
 		if !errors.Is(err, resource.ErrBehind) {
@@ -161,7 +162,7 @@ func (h *history) next(ctx context.Context, after, upto uint64) (events []resour
 		}
 	}
 	if h.past == nil {
-		h.past = h.engine.feed.Past(h.topic.typ, h.topic.id, after)
+		h.past = h.engine.feed.Past(h.typ, h.id, after, h.sight)
 	}
 	select {
 	case h.engine.live.slots <- struct{}{}:
@@ -185,10 +186,10 @@ func (h *history) next(ctx context.Context, after, upto uint64) (events []resour
 	return events, reached, err
 }
 
-// chunk takes the first events of the topic.
-func (t topic) chunk(recent []resource.Event, upto uint64) (events []resource.Event, reached uint64) {
+// chunk takes the first of the events that are asked for.
+func (h *history) chunk(recent []resource.Event, upto uint64) (events []resource.Event, reached uint64) {
 	for _, ev := range recent {
-		if ev.Type != t.typ || t.id != "" && ev.ID != t.id {
+		if ev.Type != h.typ || h.id != "" && ev.ID != h.id {
 			continue
 		}
 		if len(events) == maxChunk {

@@ -23,7 +23,7 @@ type shard struct {
 	mu     sync.Mutex
 	pos    uint64 // every event up to here was delivered to those who were members then
 	groups map[string]*group
-	topics map[topic]map[*group]struct{}
+	index  index
 	ended  bool
 }
 
@@ -32,7 +32,8 @@ type group struct {
 	key     string
 	op      *operation
 	who     auth.Principal // the view of each of them
-	topic   topic
+	sight   *resource.Sight
+	topics  []topic
 	members []*member
 }
 
@@ -77,7 +78,7 @@ func newShard(e *Engine, ctx context.Context) *shard {
 		engine: e, ctx: ctx, log: e.logID(),
 		queue:  make(chan resource.Event, queueLength),
 		groups: map[string]*group{},
-		topics: map[topic]map[*group]struct{}{},
+		index:  newIndex(),
 	}
 }
 
@@ -130,22 +131,18 @@ func (s *shard) process(ev resource.Event) {
 func (s *shard) deliver(ev resource.Event, results map[*group]result) (todo []*group) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	listening := [...]map[*group]struct{}{s.topics[topic{ev.Type, ev.ID}], s.topics[topic{ev.Type, ""}]}
-	for _, groups := range listening {
-		for g := range groups {
-			if _, done := results[g]; !done {
-				todo = append(todo, g)
-			}
+	listening := s.index.listening(ev)
+	for _, g := range listening {
+		if _, done := results[g]; !done {
+			todo = append(todo, g)
 		}
 	}
 	if todo != nil {
 		return todo
 	}
 	s.pos = ev.Seq
-	for _, groups := range listening {
-		for g := range groups {
-			s.handOut(g, results[g])
-		}
+	for _, g := range listening {
+		s.handOut(g, results[g])
 	}
 	return nil
 }
@@ -180,22 +177,20 @@ func (m *member) hold(r result) {
 	m.bytes += len(r.payload)
 }
 
-// add makes m a member of the group with the key, which is made if need be;
-// false when the shard has ended.
-func (s *shard) add(key string, m *member, create func() *group) bool {
+// add makes m a member of the group with the key of like, which is made if need
+// be; false when the shard has ended.
+func (s *shard) add(m *member, like group) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
 		return false
 	}
-	g := s.groups[key]
+	g := s.groups[like.key]
 	if g == nil {
-		g = create()
-		s.groups[key] = g
-		if s.topics[g.topic] == nil {
-			s.topics[g.topic] = map[*group]struct{}{}
-		}
-		s.topics[g.topic][g] = struct{}{}
+		g = &like
+		g.topics = topicsOf(g)
+		s.groups[g.key] = g
+		s.index.add(g)
 		s.engine.live.groups.Add(1)
 	}
 	if !m.behind {
@@ -236,10 +231,7 @@ func (s *shard) removeLocked(m *member) {
 		return
 	}
 	delete(s.groups, g.key)
-	delete(s.topics[g.topic], g)
-	if len(s.topics[g.topic]) == 0 {
-		delete(s.topics, g.topic)
-	}
+	s.index.remove(g)
 	s.engine.live.groups.Add(-1)
 }
 
@@ -257,6 +249,9 @@ func (s *shard) end(list []byte) {
 	}
 }
 
+// errLost is for those whom this process could not tell of a change.
+var errLost = fault.New(fault.CursorExpired, "some changes are no longer kept and could not be told; read the current state and subscribe without a cursor")
+
 var errExecution = fault.New(fault.Internal, "internal error")
 
 // executeFor executes an event for a group. It survives a panic: the goroutine
@@ -270,9 +265,15 @@ func (e *Engine) executeFor(ctx context.Context, g *group, ev resource.Event) (r
 			r.failed, r.payload = true, e.errorList(ctx, errExecution)
 		}
 	}()
-	r.payload, r.skip = e.event(ctx, g.who, g.op, ev)
-	if !r.skip {
-		r.cursor = resource.Position{Log: e.logID(), Seq: ev.Seq}.String()
+	if ev.Lost {
+		r.failed, r.payload = true, e.errorList(ctx, errLost)
+		return r
 	}
+	ev, seen := g.sight.See(ev)
+	if r.skip = !seen; r.skip {
+		return r
+	}
+	r.payload = e.event(ctx, g.who, g.op, ev)
+	r.cursor = resource.Position{Log: e.logID(), Seq: ev.Seq}.String()
 	return r
 }

@@ -114,6 +114,9 @@ func (f *Feed) applyAll(ctx context.Context, messages []bus.Message) error {
 	if err := f.view.Apply(ctx, upto, changes); err != nil {
 		return fmt.Errorf("apply to the view: %w", err)
 	}
+	for i := range events {
+		events[i].Before = changes[i].Before
+	}
 	for w := range f.record(events, upto) {
 		for _, e := range events {
 			w.Offer(e)
@@ -130,7 +133,7 @@ func (f *Feed) event(m bus.Message) (Event, bool) {
 	if !ok || r == nil {
 		return Event{}, false
 	}
-	e := Event{Seq: m.Seq, Kind: Kind(m.Header.Get(headerKind)), Type: typ, ID: id, Raw: m.Data, Time: m.Time}
+	e := Event{Seq: m.Seq, Kind: Kind(m.Header.Get(headerKind)), Type: typ, ID: id, Raw: m.Data, Time: m.Time, Prev: m.Prev}
 	if !e.valid() {
 		f.log.LogAttrs(context.Background(), slog.LevelError, "a message of the log is no record; it is left out",
 			slog.String("subject", m.Subject), slog.Uint64("seq", m.Seq))
@@ -148,10 +151,11 @@ func (e Event) valid() bool {
 }
 
 func (e Event) change() view.Change {
+	c := view.Change{Seq: e.Seq, Type: e.Type, ID: e.ID, Raw: e.Raw, Look: e.Kind != Created}
 	if e.Kind == Deleted {
-		return view.Change{Seq: e.Seq, Type: e.Type, ID: e.ID}
+		c.Raw = nil
 	}
-	return view.Change{Seq: e.Seq, Type: e.Type, ID: e.ID, Raw: e.Raw}
+	return c
 }
 
 // record puts the events into the ring, moves the position and wakes those who
@@ -160,8 +164,8 @@ func (e Event) change() view.Change {
 func (f *Feed) record(events []Event, upto uint64) map[Watcher]struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, e := range events {
-		f.ring.add(e)
+	for i := range events {
+		events[i].Lost = f.ring.add(events[i])
 	}
 	f.now = upto
 	if f.moved != nil {

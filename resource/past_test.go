@@ -50,12 +50,12 @@ func TestAPastThatIsReadInPiecesIsTheSame(t *testing.T) {
 	if err := s.Client.WaitFor(t.Context(), last); err != nil {
 		t.Fatal(err)
 	}
-	whole, err := pieces(t, s.Feed.Past("User", "", before), 1000)
+	whole, err := pieces(t, s.Feed.Past("User", "", before, nil), 1000)
 	if err != nil || len(whole) != 40 {
 		t.Fatalf("%d events, %v", len(whole), err)
 	}
 	for size := 1; size < 12; size += 3 {
-		if got, err := pieces(t, s.Feed.Past("User", "", before), size); err != nil || !slices.Equal(got, whole) {
+		if got, err := pieces(t, s.Feed.Past("User", "", before, nil), size); err != nil || !slices.Equal(got, whole) {
 			t.Errorf("%d at a time: %v, %v", size, got, err)
 		}
 		if got, reached, err := s.Feed.RecentOf("User", whole[4], last, size); err != nil || !slices.Equal(seqsOf(got), whole[5:5+size]) || reached != whole[4+size] {
@@ -93,7 +93,7 @@ func TestAHoleInAnotherPieceIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, size := range []int{1, 3, 100} {
-		if seqs, err := pieces(t, s.Feed.Past("User", "", before), size); !fault.Is(err, fault.CursorExpired) {
+		if seqs, err := pieces(t, s.Feed.Past("User", "", before, nil), size); !fault.Is(err, fault.CursorExpired) {
 			t.Errorf("%d at a time: %d events, %v", size, len(seqs), err)
 		}
 	}

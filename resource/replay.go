@@ -15,7 +15,7 @@ import (
 // in the range are gone from the log, or the position lies beyond its end, the
 // fault is CursorExpired; fn may have been called before.
 func (f *Feed) Replay(ctx context.Context, typ, id string, after uint64, fn func(Event) error) (reached uint64, err error) {
-	return f.Past(typ, id, after).Read(ctx, fn)
+	return f.Past(typ, id, after, nil).Read(ctx, fn)
 }
 
 // Past is a replay that can be read in pieces. What is gone from the log is
@@ -27,16 +27,19 @@ type Past struct {
 	filter string
 	at     uint64
 	chain  chain
+	sight  *Sight // nil: nobody asks for what records were
+	states states
 }
 
 // Past returns the changes of one type (of one record when id is not empty)
-// after a position; nothing is read yet.
-func (f *Feed) Past(typ, id string, after uint64) *Past {
+// after a position; nothing is read yet. They have Before where the sight needs
+// it; when the log no longer holds it, Read says CursorExpired.
+func (f *Feed) Past(typ, id string, after uint64, s *Sight) *Past {
 	filter := f.bus.Subjects().Records(typ)
 	if id != "" {
 		filter = f.bus.Subjects().Record(typ, id)
 	}
-	return &Past{feed: f, filter: filter, at: after, chain: chain{after: after, last: map[string]uint64{}}}
+	return &Past{feed: f, filter: filter, at: after, chain: chain{after: after, last: map[string]uint64{}}, sight: s}
 }
 
 // Read does what Replay does. An error of fn ends it, wrapped: the next Read
@@ -53,7 +56,7 @@ func (p *Past) Read(ctx context.Context, fn func(Event) error) (reached uint64, 
 		}
 		return p.at, p.feed.waitFor(ctx, p.at)
 	}
-	_, err = p.feed.bus.Read(ctx, p.filter, p.at, upto, func(m bus.Message) error { return p.take(m, fn) })
+	_, err = p.feed.bus.Read(ctx, p.filter, p.at, upto, func(m bus.Message) error { return p.take(ctx, m, fn) })
 	if err != nil {
 		return p.at, fmt.Errorf("replay: %w", err)
 	}
@@ -61,14 +64,19 @@ func (p *Past) Read(ctx context.Context, fn func(Event) error) (reached uint64, 
 	return upto, p.checkTail(ctx)
 }
 
-func (p *Past) take(m bus.Message, fn func(Event) error) error {
+func (p *Past) take(ctx context.Context, m bus.Message, fn func(Event) error) error {
 	if !p.chain.holds(m) {
 		return errGone
 	}
-	if e, ok := p.feed.event(m); ok {
+	e, ok := p.feed.event(m)
+	if ok {
+		if err := p.complete(ctx, m, &e); err != nil {
+			return err
+		}
 		if err := fn(e); err != nil {
 			return err
 		}
+		p.remember(m, &e)
 	}
 	p.chain.add(m)
 	p.at = m.Seq

@@ -46,11 +46,15 @@ type Command struct {
 // Kind is what happened to a record.
 type Kind string
 
-// The kinds of change, in the words of the contract's ChangeKind.
+// The kinds of change, in the words of the contract's ChangeKind. The log holds
+// the first three; the others are what an update is to those who see only some
+// of the records (Sight).
 const (
 	Created Kind = "CREATED"
 	Updated Kind = "UPDATED"
 	Deleted Kind = "DELETED"
+	Entered Kind = "ENTERED"
+	Left    Kind = "LEFT"
 )
 
 // Record is one record as it stands in the log.
@@ -69,6 +73,14 @@ type Event struct {
 	// and the owner field, so that it can still be decided who may know.
 	Raw  []byte
 	Time time.Time
+	// Prev is the sequence of the record's event before this one; 0: there is none.
+	Prev uint64
+	// Before is the record before the change, nil when there was none. The feed's
+	// own events have it, those of a Past where its Sight needs it.
+	Before []byte
+	// Lost: something that happened to the record before was trimmed from the log
+	// before this process read it. Whoever follows the record has missed it.
+	Lost bool
 }
 
 // Position is a place in one log: everything up to Seq has been seen. It is

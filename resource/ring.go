@@ -27,23 +27,38 @@ type ring struct {
 	head   int
 	count  int
 	bytes  int
-	floor  uint64 // it holds every event after floor
+	floor  uint64 // it holds every event after floor, each with what it changed
 }
 
 func (r *ring) at(i int) *Event { return &r.events[(r.head+i)%len(r.events)] }
 
-func (r *ring) add(e Event) {
-	for r.count > 0 && (r.count == len(r.events) || r.bytes+len(e.Raw) > maxRing) {
+// add reports whether the event before this one of its record was lost: trimmed
+// from the log before it was read. Then neither that is known here nor what this
+// one changed.
+func (r *ring) add(e Event) (lost bool) {
+	if lost = e.Prev > r.floor && !r.holds(e.Prev); lost {
+		r.floor = e.Seq
+	}
+	for r.count > 0 && (r.count == len(r.events) || r.bytes+e.size() > maxRing) {
 		oldest := r.at(0)
-		r.floor = oldest.Seq
-		r.bytes -= len(oldest.Raw)
+		r.floor = max(r.floor, oldest.Seq)
+		r.bytes -= oldest.size()
 		*oldest = Event{}
 		r.head = (r.head + 1) % len(r.events)
 		r.count--
 	}
 	*r.at(r.count) = e
 	r.count++
-	r.bytes += len(e.Raw)
+	r.bytes += e.size()
+	return lost
+}
+
+func (e *Event) size() int { return len(e.Raw) + len(e.Before) }
+
+// holds reports whether the event with the sequence is in the ring.
+func (r *ring) holds(seq uint64) bool {
+	i := sort.Search(r.count, func(i int) bool { return r.at(i).Seq >= seq })
+	return i < r.count && r.at(i).Seq == seq
 }
 
 // between returns the events with after < Seq <= upto.

@@ -64,8 +64,8 @@ const (
 	RootCreate                      // createUser(input: CreateUserInput!): User
 	RootUpdate                      // updateUser(input: UpdateUserInput!): User
 	RootDelete                      // deleteUser(input: DeleteUserInput!): User
-	RootChanged                     // userChanged(id: ID): UserChange!
-	RootChanges                     // userChanges(after: String, first: Int): UserChangePage
+	RootChanged                     // userChanged(id: ID, filter: UserFilter): UserChange!
+	RootChanges                     // userChanges(after: String, first: Int, filter: UserFilter): UserChangePage
 )
 
 // Root is one generated root field.

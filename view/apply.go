@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"tidings/internal/rawjson"
+	"tidings/schema"
 )
 
 // Change is one record as a message of the log left it.
@@ -18,6 +19,10 @@ type Change struct {
 	// Raw is the whole record, a JSON object; nil when it was deleted. It is
 	// kept as it is and must never be modified.
 	Raw []byte
+	// Look asks Apply for Before: the record as it was until then, nil when there
+	// was none.
+	Look   bool
+	Before []byte
 }
 
 // Apply takes changes in, in the order of the log, and moves the position to
@@ -82,7 +87,8 @@ func (v *View) trim(ctx context.Context) {
 func (v *View) applyAll(ctx context.Context, position, upto uint64, changes []Change) error {
 	inside := context.WithoutCancel(ctx) // watching a context costs as much as a row
 	previous := uint64(0)
-	for _, c := range changes {
+	for i := range changes {
+		c := &changes[i]
 		if c.Seq < previous || c.Seq > upto {
 			return fmt.Errorf("change %d of %s %q is out of order: after %d, up to %d", c.Seq, c.Type, c.ID, previous, upto)
 		}
@@ -94,11 +100,23 @@ func (v *View) applyAll(ctx context.Context, position, upto uint64, changes []Ch
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := v.writer.put(inside, t, c); err != nil {
+		if err := v.writer.look(inside, t, c); err != nil {
+			return fmt.Errorf("what change %d of %s %q changes: %w", c.Seq, c.Type, c.ID, err)
+		}
+		if err := v.writer.put(inside, t, *c); err != nil {
 			return fmt.Errorf("change %d of %s %q: %w", c.Seq, c.Type, c.ID, err)
 		}
 	}
 	return nil
+}
+
+// look reads the record that is about to change, if that is asked for. It is
+// read where it is written: nobody waits for a reader then.
+func (s *session) look(ctx context.Context, t *table, c *Change) error {
+	if !c.Look {
+		return nil
+	}
+	return s.query(ctx, t.get, []any{c.ID}, func(scan func(...any) error) error { return scan(&c.Before) })
 }
 
 // put writes one record or removes it.
@@ -108,19 +126,19 @@ func (s *session) put(ctx context.Context, t *table, c Change) error {
 	}
 	args := make([]any, 3, 3+len(t.columns))
 	args[0], args[1], args[2] = c.ID, c.Raw, int64(c.Seq)
-	args, err := t.appendValues(args, c.Raw)
+	args, err := appendFields(args, t.fields, c.Raw)
 	if err != nil {
 		return err
 	}
 	return s.exec(ctx, t.upsert, args...)
 }
 
-// appendValues appends the value of each column. Of members with the same name
-// the last one counts.
-func (t *table) appendValues(args []any, doc []byte) ([]any, error) {
-	first := len(args)
-	for range t.columns {
-		args = append(args, missing)
+// appendFields appends what the fields' columns hold of a record. Of members
+// with the same name the last one counts.
+func appendFields(values []any, fields []*schema.Field, doc []byte) ([]any, error) {
+	first := len(values)
+	for range fields {
+		values = append(values, missing)
 	}
 	err := rawjson.Members(doc, func(key, value []byte) {
 		if bytes.IndexByte(key, '\\') >= 0 {
@@ -130,11 +148,11 @@ func (t *table) appendValues(args []any, doc []byte) ([]any, error) {
 			}
 			key = []byte(plain)
 		}
-		for i, c := range t.columns {
-			if string(key) == c.field.Name {
-				args[first+i] = columnValue(c.field.Kind, value)
+		for i, f := range fields {
+			if string(key) == f.Name {
+				values[first+i] = columnValue(f.Kind, value)
 			}
 		}
 	})
-	return args, err
+	return values, err
 }

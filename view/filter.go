@@ -78,7 +78,7 @@ func (w *where) all(conditions []*Filter, guide *Filter) error {
 func (w *where) filter(f *Filter) error {
 	parts := split(nil, f)
 	if w.nodes += max(1, len(parts)); w.nodes > maxConditions {
-		return fault.Input("filter", "it has more than %d conditions", maxConditions)
+		return errConditions
 	}
 	if len(parts) == 0 {
 		w.add("1")
@@ -135,7 +135,7 @@ func (w *where) compare(f *Filter) error {
 	at := "filter." + f.Field.Name + "." + f.Op
 	c := w.table.byField[f.Field.Name]
 	if c == nil || !c.indexed {
-		return fault.Input("filter."+f.Field.Name, "%s.%s has no @index, so it cannot be filtered by", w.table.resource.Name, f.Field.Name)
+		return notIndexed(w.table.resource, f.Field)
 	}
 	switch f.Op {
 	case "in", "notIn", "between":
@@ -149,7 +149,7 @@ func (w *where) compare(f *Filter) error {
 		return err
 	}
 	if f.Value == nil && f.Op != "eq" && f.Op != "ne" {
-		return fault.Input(at, "null is neither more nor less than a value: use eq or ne")
+		return errNull(at)
 	}
 	switch f.Op {
 	case "eq":
@@ -171,24 +171,11 @@ func (w *where) compare(f *Filter) error {
 }
 
 func (w *where) compareList(c *column, f *Filter, at string) error {
-	list, ok := f.Value.([]any)
-	if !ok {
-		return fault.Input(at, "a list is needed")
-	}
-	if len(w.args)+len(list) > maxValues {
-		return fault.Input(at, "the filter has more than %d values", maxValues)
-	}
-	values := make([]any, len(list), 2*len(list)+1)
-	for i, v := range list {
-		var err error
-		if values[i], err = bound(c.field.Kind, v, at); err != nil {
-			return err
-		}
+	values, err := boundList(f, at, len(w.args))
+	if err != nil {
+		return err
 	}
 	if f.Op == "between" {
-		if len(list) != 2 || list[0] == nil || list[1] == nil {
-			return fault.Input(at, "two values are needed, the lowest and the highest")
-		}
 		w.add(w.column(c)+" BETWEEN ? AND ?", values...)
 		return nil
 	}
@@ -212,12 +199,9 @@ func padded(values []any) []any {
 }
 
 func (w *where) compareText(c *column, f *Filter, at string) error {
-	if !isText(c.field.Kind) {
-		return fault.Input(at, "%s is not text", c.field.Name)
-	}
-	text, ok := f.Value.(string)
-	if !ok {
-		return fault.Input(at, "text is needed")
+	text, err := boundText(f, at)
+	if err != nil {
+		return err
 	}
 	name := w.column(c)
 	switch f.Op {
@@ -233,6 +217,51 @@ func (w *where) compareText(c *column, f *Filter, at string) error {
 		w.add("("+name+" = ? OR instr("+name+", ?) = 0)", missing, text)
 	}
 	return nil
+}
+
+var errConditions = fault.Input("filter", "it has more than %d conditions", maxConditions)
+
+func notIndexed(r *schema.Resource, f *schema.Field) error {
+	return fault.Input("filter."+f.Name, "%s.%s has no @index, so it cannot be filtered by", r.Name, f.Name)
+}
+
+func errNull(at string) error {
+	return fault.Input(at, "null is neither more nor less than a value: use eq or ne")
+}
+
+// boundList turns the values of in, notIn and between into what the column
+// holds. So many values stand in the filter before them.
+func boundList(f *Filter, at string, before int) ([]any, error) {
+	list, ok := f.Value.([]any)
+	if !ok {
+		return nil, fault.Input(at, "a list is needed")
+	}
+	if before+len(list) > maxValues {
+		return nil, fault.Input(at, "the filter has more than %d values", maxValues)
+	}
+	if f.Op == "between" && (len(list) != 2 || list[0] == nil || list[1] == nil) {
+		return nil, fault.Input(at, "two values are needed, the lowest and the highest")
+	}
+	values := make([]any, len(list), 2*len(list)+1)
+	for i, v := range list {
+		var err error
+		if values[i], err = bound(f.Field.Kind, v, at); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+// boundText returns what beginsWith, contains and notContains compare with.
+func boundText(f *Filter, at string) (string, error) {
+	if !isText(f.Field.Kind) {
+		return "", fault.Input(at, "%s is not text", f.Field.Name)
+	}
+	text, ok := f.Value.(string)
+	if !ok {
+		return "", fault.Input(at, "text is needed")
+	}
+	return text, nil
 }
 
 // successor returns the first text after all those that begin with the prefix;

@@ -13,7 +13,8 @@ type table struct {
 	resource *schema.Resource
 	name     string // quoted
 	owner    *column
-	columns  []*column // without id
+	columns  []*column       // without id
+	fields   []*schema.Field // of the columns
 	byField  map[string]*column
 
 	upsert, remove, get string
@@ -83,7 +84,7 @@ func (t *table) layOut(needed map[string]bool) {
 			t.byField["id"] = &column{field: f, name: `"id"`, indexed: true}
 		case f.Indexed || owns || follow:
 			c := &column{field: f, name: names.pick(f.Name), indexed: f.Indexed || owns || search}
-			t.columns = append(t.columns, c)
+			t.columns, t.fields = append(t.columns, c), append(t.fields, f)
 			t.byField[f.Name] = c
 		}
 		if owns {
