@@ -29,6 +29,11 @@ func (c *compiler) relation(m *Model, r *Resource, field *Field, def *ast.FieldD
 		}
 	}
 	target := m.resources[def.Type.Name()]
+	if named := c.types[def.Type.Name()]; named != nil && named.IsAbstractType() {
+		c.at(def.Position, abstractRemedy(c, m, field, named),
+			"the relation %s has the type %s, but an id does not say of which type the record is", def.Name, def.Type)
+		return
+	}
 	if target == nil {
 		c.at(def.Position, "point at a type with @resource", "the relation %s has the type %s, which is no resource", def.Name, def.Type)
 		return
@@ -39,6 +44,22 @@ func (c *compiler) relation(m *Model, r *Resource, field *Field, def *ast.FieldD
 		return
 	}
 	c.belongsTo(r, field, def)
+}
+
+// abstractRemedy says what to write instead of a relation to an interface or a
+// union: one to each of its resources.
+func abstractRemedy(c *compiler, m *Model, field *Field, abstract *ast.Definition) string {
+	for _, member := range c.membersOf(abstract) {
+		if m.resources[member.Name] == nil {
+			continue
+		}
+		key, name := lowerFirst(member.Name)+"Id", lowerFirst(member.Name)
+		if field.Relation.Many {
+			return "write one relation for each resource, such as " + name + "s(limit: Int = " + strconv.Itoa(c.pages.Default) + "): [" + member.Name + "!]! @hasMany(field: \"…\")"
+		}
+		return "write one relation for each resource, such as " + name + ": " + member.Name + " @belongsTo(field: \"" + key + "\") beside " + key + ": ID"
+	}
+	return "point at a type with @resource"
 }
 
 func (c *compiler) belongsTo(r *Resource, field *Field, def *ast.FieldDefinition) {
