@@ -223,3 +223,16 @@ func TestThreePodsCountTogetherWithinASecond(t *testing.T) {
 		}
 	}
 }
+
+func TestAStartWarnsOfAServiceNamedAfterADirectory(t *testing.T) {
+	t.Parallel()
+	const warning = "name it by TIDINGS_SERVICE"
+	if log := newService(t).log.String(); !strings.Contains(log, warning) || !strings.Contains(log, "SocialService") {
+		t.Errorf("no warning in:\n%s", log)
+	}
+	for _, arg := range []string{"--dev", "--service=Mine"} {
+		if log := newService(t, arg).log.String(); strings.Contains(log, warning) {
+			t.Errorf("%s: there is nothing to warn of:\n%s", arg, log)
+		}
+	}
+}
