@@ -67,6 +67,10 @@ func (s Subjects) SOAP(version, service string) string {
 	return s.Prefix + ".soap." + version + "." + service
 }
 
+// Events is the subject of one client's event stream, at the process that
+// holds it; name is one token.
+func (s Subjects) Events(name string) string { return s.Prefix + ".ctl.events." + name }
+
 // Stream is the name of the log's stream.
 func (s Subjects) Stream() string { return s.Prefix + "-log" }
 

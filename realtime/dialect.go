@@ -77,8 +77,7 @@ func firstError(list []byte) []byte {
 // connectionError tells an old client what is wrong with the connection or with
 // what it has sent.
 func connectionError(text string) item {
-	quoted, _ := json.Marshal(text) // a string always has a JSON form
-	return item{opcode: opText, head: `{"type":"connection_error","payload":{"message":` + string(quoted) + `}}`}
+	return item{opcode: opText, head: `{"type":"connection_error","payload":{"message":` + quoted(text) + `}}`}
 }
 
 const keepAliveMessage = `{"type":"ka"}`
@@ -86,11 +85,13 @@ const keepAliveMessage = `{"type":"ka"}`
 // operationHead is the beginning of every message of the given type for one
 // operation; the payload and "}" follow.
 func operationHead(typ, id string) string {
-	quoted, _ := json.Marshal(id) // a string always has a JSON form
-	return `{"id":` + string(quoted) + `,"type":"` + typ + `","payload":`
+	return `{"id":` + quoted(id) + `,"type":"` + typ + `","payload":`
 }
 
-func completeMessage(id string) string {
-	quoted, _ := json.Marshal(id)
-	return `{"id":` + string(quoted) + `,"type":"complete"}`
+func completeMessage(id string) string { return `{"id":` + quoted(id) + `,"type":"complete"}` }
+
+// quoted is a text as JSON, on one line.
+func quoted(text string) string {
+	data, _ := json.Marshal(text) // a string always has a JSON form
+	return string(data)
 }

@@ -43,9 +43,7 @@ func (d distinct) start(ctx context.Context, r *http.Request, who auth.Principal
 	case err == nil && kind == "mutation" && r.Method == http.MethodGet:
 		d.End(errorList(fault.New(fault.BadRequest, "a GET does not mutate; use POST"), ""))
 	default:
-		ctx, cancel := context.WithCancel(ctx)
-		wait := d.execute(func() graphql.Response { return d.hub.engine.Execute(ctx, who, req) }, d)
-		return func() { cancel(); wait(); ended() }
+		d.execute(func() graphql.Response { return d.hub.engine.Execute(ctx, who, req) }, d)
 	}
 	return ended
 }

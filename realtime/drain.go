@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -32,7 +33,9 @@ func (h *Hub) Close() error {
 }
 
 func (h *Hub) end(ctx context.Context, window time.Duration) error {
+	defer h.answering.Wait()
 	defer h.kill()
+	defer h.forgetReserved()
 	h.spread(ctx, h.refuse(), window)
 	done := make(chan struct{})
 	go func() { defer close(done); h.wg.Wait() }()
@@ -92,4 +95,14 @@ func (h *Hub) open() []conn {
 		conns = append(conns, c)
 	}
 	return conns
+}
+
+// forgetReserved ends the event streams that nobody has come for.
+func (h *Hub) forgetReserved() {
+	h.mu.Lock()
+	list := slices.Collect(maps.Values(h.reservations))
+	h.mu.Unlock()
+	for _, r := range list {
+		r.expire()
+	}
 }

@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"encoding/json"
 	"net/url"
 	"testing"
 	"unicode/utf8"
@@ -79,6 +80,33 @@ func FuzzDecodeGet(f *testing.F) {
 			if q.Has(name) {
 				t.Fatalf("accepted a token in %q", raw)
 			}
+		}
+	})
+}
+
+func FuzzDecodeErrand(f *testing.F) {
+	for _, seed := range []string{
+		`{"do":"open","who":{},"ticket":true}`,
+		`{"do":"stop","who":{"sub":"alice","roles":2},"id":"1"}`,
+		`{"do":"start","who":{"sub":"alice"},"order":{"id":"1","who":{"sub":"alice","exp":"2024-05-01T11:00:00Z"},"client":"192.0.2.1","after":"c","request":{"query":"{a}","variables":{"a":1}},"wantCost":true}}`,
+		`{"do":"start","order":{"client":""}}`, `{"do":"start","order":{"client":"x"}}`, `[]`, `null`, ``,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		e, err := decodeErrand(data)
+		if err != nil {
+			return
+		}
+		if e.Do == doStart && (e.Order.ID == "" || len(e.Order.ID) > maxID) || e.Do == doStop && e.ID == "" {
+			t.Fatalf("accepted %q as %+v", data, e)
+		}
+		again, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decodeErrand(again); err != nil {
+			t.Fatalf("%q became %q: %v", data, again, err)
 		}
 	})
 }

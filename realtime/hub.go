@@ -1,8 +1,8 @@
 // Package realtime holds connections: protocols, queues, resume, drain.
 //
 // It speaks graphql-transport-ws and its predecessor graphql-ws over WebSocket
-// (RFC 6455) and graphql-sse in distinct connections mode over Server-Sent
-// Events, and knows neither what an
+// (RFC 6455) and graphql-sse in both of its modes over Server-Sent Events, and
+// knows neither what an
 // operation means nor where events come from: that is behind Engine. It is the
 // door for gorilla/websocket (the handshake and the reading; frames are written
 // here, because equal payloads are shared between sockets and frames that wait
@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"tidings/auth"
+	"tidings/bus"
 	"tidings/graphql"
 )
 
@@ -69,6 +70,12 @@ type Options struct {
 	DrainWindow time.Duration
 	// Retry is the reconnection time that event streams are told. Zero means 1 s.
 	Retry time.Duration
+	// Reserved is how long an event stream in single connection mode is kept for
+	// the client that reserved it. Zero means 30 s.
+	Reserved time.Duration
+	// Bus carries to the process that holds such a stream what reaches another;
+	// nil: there is one process.
+	Bus *bus.Bus
 	// Logger; nil means silent.
 	Logger *slog.Logger
 }
@@ -83,6 +90,7 @@ func (o Options) withDefaults() Options {
 	o.MaxOperations = cmp.Or(o.MaxOperations, 100)
 	o.DrainWindow = cmp.Or(o.DrainWindow, 30*time.Second)
 	o.Retry = cmp.Or(o.Retry, time.Second)
+	o.Reserved = cmp.Or(o.Reserved, 30*time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -110,6 +118,12 @@ type Hub struct {
 	callers  map[string]int // connections of each, while MaxPerCaller counts them
 	draining bool
 	wg       sync.WaitGroup // everything that serves a connection
+
+	// reservations are the event streams in single connection mode, by name;
+	// the desk answers for them on the bus, from the first one on.
+	reservations map[string]*reservation
+	desk         *bus.Desk
+	answering    sync.WaitGroup
 }
 
 // conn is what the hub knows of a socket or stream.
@@ -129,17 +143,20 @@ func NewHub(e Engine, v *auth.Verifier, o Options) *Hub {
 	return &Hub{
 		engine: e, verifier: v, opts: o.withDefaults(),
 		life: life, kill: kill,
-		conns: map[conn]struct{}{}, callers: map[string]int{},
+		conns: map[conn]struct{}{}, callers: map[string]int{}, reservations: map[string]*reservation{},
 	}
 }
 
-// Wrap returns a handler that takes WebSocket handshakes and requests which
-// accept text/event-stream, and leaves all others to next.
+// Wrap returns a handler that takes WebSocket handshakes, requests which accept
+// text/event-stream, and those that reserve an event stream or name a reserved
+// one, and leaves all others to next.
 func (h *Hub) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
 			h.WebSocket(w, r)
+		case r.Method == http.MethodPut, streamToken(r) != "" && singleMethod(r.Method):
+			h.Single(w, r)
 		case acceptsEventStream(r):
 			h.SSE(w, r)
 		default:
@@ -152,6 +169,7 @@ func (h *Hub) Wrap(next http.Handler) http.Handler {
 type Stats struct {
 	Sockets    int    // open WebSockets
 	Streams    int    // open event streams
+	Reserved   int    // event streams in single connection mode, open or not yet
 	Operations int    // running on them
 	Opened     uint64 // connections accepted in all
 	Refused    uint64 // connections refused: not ready, draining, or MaxConnections
@@ -167,8 +185,12 @@ type counters struct {
 // Stats returns the counts of this moment.
 func (h *Hub) Stats() Stats {
 	c := &h.stats
+	h.mu.Lock()
+	reserved := len(h.reservations)
+	h.mu.Unlock()
 	return Stats{
-		Sockets: int(c.sockets.Load()), Streams: int(c.streams.Load()), Operations: int(c.operations.Load()),
+		Reserved: reserved,
+		Sockets:  int(c.sockets.Load()), Streams: int(c.streams.Load()), Operations: int(c.operations.Load()),
 		Opened: c.opened.Load(), Refused: c.refused.Load(), Delivered: c.delivered.Load(), Overflowed: c.overflowed.Load(),
 	}
 }

@@ -51,6 +51,9 @@ var tokenParameters = []string{"token", "authToken", "access_token", "authorizat
 
 // decodeGet reads the query string of a GET, as EventSource sends it.
 func decodeGet(q url.Values) (operationPayload, error) {
+	if isToken(q.Get("token")) { // of a stream, in single connection mode
+		q.Del("token")
+	}
 	if slices.ContainsFunc(tokenParameters, q.Has) {
 		return operationPayload{}, &httpError{http.StatusBadRequest, fault.BadRequest,
 			"a token in the URL would end up in logs; send it as Authorization header, with a client that uses fetch instead of EventSource"}
@@ -106,17 +109,24 @@ func (e *httpError) Error() string { return e.message }
 
 // refuse answers with a GraphQL error.
 func refuse(w http.ResponseWriter, e *httpError) {
+	f := fault.New(e.code, "%s", e.message)
+	if e.code == fault.RateLimited {
+		f = limited("%s", e.message)
+	}
+	refuseWith(w, e.status, f)
+}
+
+func refuseWith(w http.ResponseWriter, status int, f *fault.Error) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	id, f := "", fault.New(e.code, "%s", e.message)
-	switch e.code {
-	case fault.Unavailable:
+	id := ""
+	if f.Code == fault.Unavailable || f.Code == fault.Internal {
 		id = w.Header().Get(graphql.HeaderRequestID)
-	case fault.RateLimited:
-		f = limited("%s", e.message)
+	}
+	if f.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(f.RetryAfter))
 	}
-	w.WriteHeader(e.status)
+	w.WriteHeader(status)
 	_, _ = w.Write(errorBody(f, id)) // the client has gone
 }
 

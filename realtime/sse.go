@@ -48,25 +48,36 @@ func (h *Hub) SSE(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.release(caller)
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	st := &stream{
-		hub: h, rc: http.NewResponseController(w), w: w, cancel: cancel,
-		wake: make(chan struct{}, 1),
-	}
-	if err := h.enter(st); err != nil {
+	st, err := h.newStream(w, r)
+	if err != nil {
 		h.turnAway(w, r, err)
 		return
 	}
-	defer h.leave(st)
-	defer st.leave()
-	h.stats.streams.Add(1)
-	defer h.stats.streams.Add(-1)
+	defer h.closeStream(st)
 	if st.open() != nil {
 		return
 	}
-	defer distinct{st}.start(ctx, r, who, p)()
-	st.serve(ctx, who.Expires)
+	defer distinct{st}.start(st.ctx, r, who, p)()
+	st.serve(who.Expires)
+}
+
+// newStream registers a stream that answers the request. closeStream ends it.
+func (h *Hub) newStream(w http.ResponseWriter, r *http.Request) (*stream, error) {
+	st := &stream{hub: h, rc: http.NewResponseController(w), w: w, wake: make(chan struct{}, 1)}
+	st.ctx, st.cancel = context.WithCancel(r.Context())
+	if err := h.enter(st); err != nil {
+		st.cancel()
+		return nil, err
+	}
+	h.stats.streams.Add(1)
+	return st, nil
+}
+
+func (h *Hub) closeStream(st *stream) {
+	st.cancel()
+	st.leave()
+	h.stats.streams.Add(-1)
+	h.leave(st)
 }
 
 func (h *Hub) readOperation(w http.ResponseWriter, r *http.Request) (operationPayload, error) {

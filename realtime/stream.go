@@ -16,8 +16,10 @@ type stream struct {
 	hub    *Hub
 	w      http.ResponseWriter
 	rc     *http.ResponseController
+	ctx    context.Context // of what it carries
 	cancel context.CancelFunc
-	wake   chan struct{} // there is something to write, or an end
+	wake   chan struct{}  // there is something to write, or an end
+	work   sync.WaitGroup // queries and mutations
 
 	mu       sync.Mutex
 	out      queue
@@ -39,7 +41,8 @@ func (st *stream) open() error {
 }
 
 // serve writes what comes until the stream ends.
-func (st *stream) serve(ctx context.Context, expires time.Time) {
+// It comes to an end when expires, if that is not zero, has come.
+func (st *stream) serve(expires time.Time) {
 	idle := time.NewTimer(st.hub.opts.KeepAlive)
 	defer idle.Stop()
 	var expiry <-chan time.Time
@@ -50,7 +53,7 @@ func (st *stream) serve(ctx context.Context, expires time.Time) {
 	}
 	for {
 		select {
-		case <-ctx.Done():
+		case <-st.ctx.Done():
 			return
 		case <-expiry:
 			st.drain()
@@ -210,24 +213,29 @@ func (st *stream) restartLocked() {
 }
 
 // execute runs a query or a mutation on a goroutine of its own and hands the
-// answer to done, unless the stream takes nothing more. wait returns when that
-// is over.
-func (st *stream) execute(run func() graphql.Response, done graphql.Sink) (wait func()) {
+// answer to done, unless the stream takes nothing more.
+func (st *stream) execute(run func() graphql.Response, done graphql.Sink) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.out.shut {
-		return func() {}
+		return
 	}
 	st.running++
-	var wg sync.WaitGroup
-	wg.Go(func() {
+	st.work.Go(func() {
 		defer st.executed()
 		defer st.hub.survive(done.End)
 		if r := run(); done.Next(r.Body, "") {
 			done.End(nil)
 		}
 	})
-	return wg.Wait
+}
+
+// atWork is how many queries and mutations run, and whether the stream takes no
+// more of them.
+func (st *stream) atWork() (running int, draining bool) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.running, st.draining
 }
 
 func (st *stream) executed() {
@@ -246,12 +254,14 @@ func (st *stream) abort() {
 	}
 }
 
-// leave is called when the handler returns: the response is no longer ours.
+// leave is called when the handler returns, and what the stream carries has
+// been told to end: the response is no longer ours.
 func (st *stream) leave() {
 	st.mu.Lock()
-	defer st.mu.Unlock()
 	st.out.end()
 	st.left = true
+	st.mu.Unlock()
+	st.work.Wait()
 }
 
 func (st *stream) idle() bool { return false }

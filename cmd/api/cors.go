@@ -53,7 +53,7 @@ func (c cors) lists(origin string) bool {
 func preflight(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Add("Vary", "Access-Control-Request-Headers")
-	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST")
+	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, DELETE")
 	if wanted := r.Header.Get("Access-Control-Request-Headers"); wanted != "" {
 		h.Set("Access-Control-Allow-Headers", wanted)
 	}

@@ -41,6 +41,7 @@ func newEdge(c boot.Config, rooms *boot.Rooms, log *slog.Logger) (*edge, error) 
 	e.hub = realtime.NewHub(rooms.Engine, rooms.Verifier, realtime.Options{
 		AllowedOrigins: c.AllowedOrigins(), DrainWindow: e.window, Ready: rooms.CaughtUp, Logger: log,
 		MaxMessage: c.MaxBody, MaxOperations: c.MaxOperations, MaxQueue: c.MaxQueue, MaxPerCaller: c.SocketsPerCaller(),
+		Bus: rooms.Bus,
 	})
 	gateway, err := soap.NewGateway(rooms.Bus, rooms.Model, rooms.SOAP())
 	if err != nil {

@@ -256,7 +256,7 @@ func TestListedOriginsMayCall(t *testing.T) {
 		"Access-Control-Request-Method: POST", "Access-Control-Request-Headers: authorization,content-type")
 	h := resp.Header
 	if resp.StatusCode != 204 || h.Get("Access-Control-Allow-Origin") != "https://app.example.com" ||
-		h.Get("Access-Control-Allow-Methods") != "GET, HEAD, POST" || h.Get("Access-Control-Allow-Headers") != "authorization,content-type" ||
+		h.Get("Access-Control-Allow-Methods") != "GET, HEAD, POST, PUT, DELETE" || h.Get("Access-Control-Allow-Headers") != "authorization,content-type" ||
 		h.Get("Access-Control-Max-Age") == "" || h.Get("Access-Control-Allow-Credentials") != "" {
 		t.Errorf("preflight: %d %v", resp.StatusCode, h)
 	}

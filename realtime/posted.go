@@ -1,0 +1,208 @@
+package realtime
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"tidings/auth"
+	"tidings/fault"
+	"tidings/graphql"
+	"tidings/quota"
+)
+
+// posted is one of the operations of a stream in single connection mode, and
+// the sink of its results.
+type posted struct {
+	res    *reservation
+	stream *stream
+	id     string
+	head   string // of every result
+	ctx    context.Context
+	cancel context.CancelFunc
+	expiry *time.Timer // nil: the credentials never end
+
+	// Guarded by the reservation's lock.
+	done bool
+	stop func() // ends the subscription; nil when there is none (yet)
+}
+
+var _ interface {
+	graphql.Sink
+	graphql.Pacer
+} = (*posted)(nil)
+
+// start begins an operation, or lets it wait for the stream.
+func (r *reservation) start(o *order) error {
+	r.mu.Lock()
+	if err := r.acceptsLocked(o); err != nil {
+		r.mu.Unlock()
+		return err
+	}
+	if r.stream == nil {
+		defer r.mu.Unlock()
+		return r.waitLocked(o)
+	}
+	op := r.registerLocked(o)
+	r.mu.Unlock()
+	op.run(o)
+	return nil
+}
+
+func (r *reservation) acceptsLocked(o *order) error {
+	if err := r.admitsLocked(o.Who); err != nil {
+		return err
+	}
+	if r.ops[o.ID] != nil || slices.ContainsFunc(r.waiting, func(w *order) bool { return w.ID == o.ID }) {
+		return fault.New(fault.Conflict, "the stream has an operation with this id")
+	}
+	// What a client has stopped may still be at work.
+	running := len(r.ops) + len(r.waiting)
+	if r.stream != nil {
+		left, draining := r.stream.atWork()
+		if draining {
+			return fault.New(fault.Unavailable, "%s", errDraining)
+		}
+		running = max(running, left)
+	}
+	if most := r.hub.opts.MaxOperations; running >= most {
+		return limited("a connection runs at most %d operations; complete one first", most)
+	}
+	return nil
+}
+
+func (r *reservation) waitLocked(o *order) error {
+	if r.bytes+o.size() > maxWaiting {
+		return fault.New(fault.PayloadTooLarge, "too much waits for this event stream; open it first")
+	}
+	r.bytes += o.size()
+	r.waiting = append(r.waiting, o)
+	return nil
+}
+
+func (r *reservation) registerLocked(o *order) *posted {
+	op := &posted{res: r, stream: r.stream, id: o.ID, head: "event: next\ndata: {\"id\":" + quoted(o.ID) + `,"payload":`}
+	op.ctx, op.cancel = context.WithCancel(quota.WithClient(r.stream.ctx, o.Client))
+	if !o.Who.Expires.IsZero() {
+		op.expiry = time.AfterFunc(time.Until(o.Who.Expires), op.stream.drain)
+	}
+	if r.ops == nil {
+		r.ops = map[string]*posted{}
+	}
+	r.ops[o.ID] = op
+	r.hub.stats.operations.Add(1)
+	return op
+}
+
+// run plans the operation on the caller's goroutine and begins it.
+func (op *posted) run(o *order) {
+	h, r := op.res.hub, o.request()
+	defer h.survive(op.End)
+	kind, err := h.engine.Kind(auth.NewContext(op.ctx, o.Who), r)
+	switch {
+	case fault.Is(err, fault.RateLimited):
+		op.End(errorList(fault.Of(err), ""))
+	case err == nil && kind == "subscription":
+		stop, failed := h.engine.Subscribe(op.ctx, o.Who, r, o.After, op)
+		if failed == nil {
+			op.started(stop)
+		} else if op.Next(failed.Body, "") {
+			op.End(nil)
+		}
+	default:
+		op.stream.execute(func() graphql.Response { return h.engine.Execute(op.ctx, o.Who, r) }, op)
+	}
+}
+
+// stop ends an operation for the client that no longer listens. An id that is
+// not known is none of ours to complain of: both ends may end it at the same time.
+func (r *reservation) stop(who auth.Principal, id string) error {
+	r.mu.Lock()
+	if err := r.admitsLocked(who); err != nil {
+		r.mu.Unlock()
+		return err
+	}
+	r.waiting = slices.DeleteFunc(r.waiting, func(o *order) bool {
+		if o.ID != id {
+			return false
+		}
+		r.bytes -= o.size()
+		return true
+	})
+	op := r.ops[id]
+	if op != nil {
+		op.done = true
+		delete(r.ops, id)
+	}
+	r.mu.Unlock()
+	if op != nil {
+		op.release()
+	}
+	return nil
+}
+
+// Next implements graphql.Sink.
+func (op *posted) Next(payload []byte, _ string) bool {
+	op.res.mu.Lock()
+	defer op.res.mu.Unlock()
+	if op.done || !op.stream.push(item{head: op.head, body: dataLines(payload), tail: "}\n\n"}) {
+		return false
+	}
+	op.res.hub.stats.delivered.Add(1)
+	return true
+}
+
+// End implements graphql.Sink.
+func (op *posted) End(errors []byte) {
+	if errors != nil {
+		op.Next(fmt.Appendf(nil, `{"errors":%s}`, errors), "")
+	}
+	r := op.res
+	r.mu.Lock()
+	if op.done {
+		r.mu.Unlock()
+		return
+	}
+	op.done = true
+	delete(r.ops, op.id)
+	op.stream.push(item{head: "event: complete\ndata: {\"id\":" + quoted(op.id) + "}\n\n"})
+	r.mu.Unlock()
+	op.settle()
+}
+
+// Ready implements graphql.Pacer.
+func (op *posted) Ready(ctx context.Context) error { return op.stream.ready(ctx) }
+
+// started keeps what ends the subscription, or ends it when the operation was
+// over before the engine had returned.
+func (op *posted) started(stop func()) {
+	op.res.mu.Lock()
+	done := op.done
+	op.stop = stop
+	op.res.mu.Unlock()
+	if done {
+		stop()
+	}
+}
+
+// release ends what runs for an operation that the client no longer wants.
+// No lock is held: the engine has locks of its own.
+func (op *posted) release() {
+	op.res.mu.Lock()
+	stop := op.stop
+	op.res.mu.Unlock()
+	op.settle()
+	if stop != nil {
+		stop()
+	}
+}
+
+// settle is called once, when done has been set.
+func (op *posted) settle() {
+	op.res.hub.stats.operations.Add(-1)
+	if op.expiry != nil {
+		op.expiry.Stop()
+	}
+	op.cancel()
+}
