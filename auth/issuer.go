@@ -99,6 +99,9 @@ func (i *issuer) keysFor(t *jwt.Token) (any, error) {
 	if _, critical := t.Header["crit"]; critical {
 		return nil, errors.New("the token has extensions that must be understood, and are not")
 	}
+	if plain, given := t.Header["b64"]; given && plain != true {
+		return nil, errors.New("the token's payload is not encoded, which was not said to be critical")
+	}
 	kid, isString := t.Header["kid"].(string)
 	if _, given := t.Header["kid"]; given && !isString {
 		return nil, errors.New("the kid is no string")
