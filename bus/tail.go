@@ -27,6 +27,9 @@ type Tail struct {
 	After uint64
 	// New: only what is stored from now on is wanted; After is not used.
 	New bool
+	// Until is where the tail ends without an error: what is stored up to this
+	// sequence was handed over, and perhaps some of what follows. Zero: it goes on.
+	Until uint64
 	// Started is called once, before the first message, with the stream's
 	// identity and the position from which it is tailed: After, or for New the
 	// stream's last sequence. It may be nil.
@@ -36,7 +39,7 @@ type Tail struct {
 // Tail hands fn the messages of an adopter's stream after a position, in order,
 // each once, and then what comes, until ctx ends (then it returns nil) or fn
 // fails (then it returns that error as it is). Message.Seq is the message's
-// position. It lives through lost connections, restarts of the server and the
+// position. A tail with an end returns nil there. It lives through lost connections, restarts of the server and the
 // loss of the stream's leader: what comes meanwhile is late, not lost.
 //
 // A message on the subject is announced by its own publication, and read from
@@ -64,7 +67,7 @@ func (b *Bus) Tail(ctx context.Context, t Tail, fn func(Message) error) error {
 	if h, ok := err.(fnError); ok {
 		return h.error
 	}
-	if ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil {
 		return nil
 	}
 	return fmt.Errorf("tail %s of the stream %s after %d: %w", t.Subject, t.Stream, run.pos, err)
@@ -148,7 +151,7 @@ func (t *tail) run(ctx context.Context) error {
 		return unavailable(err)
 	}
 	defer func() { _ = sub.Unsubscribe() }() // which fails on a closed connection: it is gone then
-	if err := t.start(ctx); err != nil {
+	if err := t.start(ctx); err != nil || t.done() && t.fits(t.last) == nil {
 		return err
 	}
 	defer func() {
@@ -178,7 +181,7 @@ func (t *tail) run(ctx context.Context) error {
 		case t.pos > before:
 			pause = checkEvery
 		}
-		if err := t.tolerate(ctx, err); err != nil {
+		if err := t.tolerate(ctx, err); err != nil || t.done() {
 			return err
 		}
 		look.Reset(pause)
@@ -221,6 +224,9 @@ func (t *tail) fits(s streamState) error {
 	return nil
 }
 
+// done reports whether everything was handed over that is wanted.
+func (t *tail) done() bool { return t.want.Until > 0 && t.pos >= t.want.Until }
+
 // catchUp hands over what the stream holds.
 func (t *tail) catchUp(ctx context.Context) error {
 	if n := t.bus.nc.Stats().Reconnects; n != t.epoch {
@@ -252,7 +258,7 @@ func (t *tail) catchUp(ctx context.Context) error {
 		if pos > t.pos {
 			t.pos, t.at = pos, time.Time{}
 		}
-		if t.pos == before && t.whole {
+		if t.pos == before && t.whole || t.done() {
 			return nil
 		}
 	}

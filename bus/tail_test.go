@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -402,6 +403,26 @@ func TestTailLivesThroughTheLossOfTheLeader(t *testing.T) {
 			t.Fatal(err)
 		case <-time.After(30 * time.Second):
 			t.Fatalf("%d did not come", i)
+		}
+	}
+}
+
+func TestATailWithAnEndEndsWhereNothingOfItsSubjectFollows(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	makeStream(t, b, alarms())
+	told(t, b, "alarms.a", "alarms.b", "alarms.a", "alarms.b", "alarms.b")
+	for _, c := range []struct {
+		after, until uint64
+		seqs         []uint64
+	}{{0, 5, []uint64{1, 3}}, {1, 4, []uint64{3}}, {3, 5, nil}, {5, 5, nil}, {5, 2, nil}} {
+		var seqs []uint64
+		err := b.Tail(t.Context(), bus.Tail{Stream: "ALARMS", Subject: "alarms.a", After: c.after, Until: c.until}, func(m bus.Message) error {
+			seqs = append(seqs, m.Seq)
+			return nil
+		})
+		if err != nil || !slices.Equal(seqs, c.seqs) {
+			t.Errorf("after %d until %d: %v, %v", c.after, c.until, seqs, err)
 		}
 	}
 }

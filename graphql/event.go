@@ -2,6 +2,7 @@ package graphql
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"tidings/auth"
@@ -92,9 +93,19 @@ func change(ev resource.Event, cursor string) []byte {
 	return append(buf, '}')
 }
 
+// said returns the whole result for one message from the bus.
+func (e *Engine) said(ctx context.Context, who auth.Principal, op *operation, ev event, cursor string) []byte {
+	if target := op.plan.roots[0].target; target != nil && target.reads() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, min(e.options.Timeout, eventTime))
+		defer cancel()
+	}
+	return e.yielded(ctx, who, op, json.RawMessage(ev.Raw), ev.err, cursor)
+}
+
 // yielded returns the whole result for one value that a subscription's function
 // gave, or for the error that ended it.
-func (e *Engine) yielded(ctx context.Context, who auth.Principal, op *operation, value any, err error) []byte {
+func (e *Engine) yielded(ctx context.Context, who auth.Principal, op *operation, value any, err error, cursor string) []byte {
 	f := op.plan.roots[0]
 	r := e.newRun(ctx, maxEvent, who, op)
 	defer r.done()
@@ -110,7 +121,7 @@ func (e *Engine) yielded(ctx context.Context, who auth.Principal, op *operation,
 		r.resolve(ctx, a.next)
 		r.spent(f, a)
 		return r.rooted(f, a)
-	}, "")
+	}, cursor)
 }
 
 // payload writes a result with one root field.

@@ -55,13 +55,15 @@ type Starter interface {
 // as s takes it. Empty means from now on. A malformed cursor is refused with
 // BAD_USER_INPUT, one of another log with CURSOR_EXPIRED; when it turns out
 // later that events after it are gone, s.End says CURSOR_EXPIRED. A
-// subscription to a function has no cursors and ignores after.
+// subscription to a function, or to a subject that no stream keeps, has no
+// cursors and ignores after.
 //
 // Subscribers of equal operations whom no rule on the way tells apart form one
 // group: each event is executed and encoded once for all of them, as a caller
 // of whom only that is known by which the rules decide.
 //
-// ctx is for functions: their values flow until it ends. The first call starts
+// ctx is for functions: their values flow until it ends; and for what is fed from
+// the bus, whose beginning it waits for (5 s at most). The first call starts
 // the engine's goroutines; Close ends them.
 func (e *Engine) Subscribe(ctx context.Context, who auth.Principal, r Request, after string, s Sink) (stop func(), failed *Response) {
 	op, failed := e.admit(ctx, who, r)
@@ -77,7 +79,10 @@ func (e *Engine) Subscribe(ctx context.Context, who auth.Principal, r Request, a
 	if err := op.allows(who); err != nil {
 		return nil, e.failure(gqlerror.List{err})
 	}
-	if op.root.function != nil {
+	switch {
+	case op.root.binding != nil:
+		return e.listen(ctx, who, op, after, s)
+	case op.root.function != nil:
 		return e.call(ctx, who, op, s)
 	}
 	rule := op.root.generated.Resource.Auth[schema.Read]
@@ -139,11 +144,16 @@ func (op *operation) view(who auth.Principal) auth.Principal {
 	return v
 }
 
+// newKey is the same for all subscribers who get the same results.
+func (g *group) newKey() string {
+	return g.op.key() + string(rune(g.who.Roles)) + g.who.Subject + g.op.priceTag()
+}
+
 // LiveStats is what the live subscriptions have and had to do; the totals
 // count from the engine's start.
 type LiveStats struct {
 	Groups     int    // distinct subscriptions
-	Sinks      int    // subscribers to resources, in all groups
+	Sinks      int    // subscribers to resources and to the bus, in all groups
 	Executions uint64 // events executed for a group
 	Deliveries uint64 // results handed to a sink from such executions
 	Replayed   uint64 // results handed to a sink that was catching up
@@ -168,7 +178,8 @@ func (e *Engine) Close() { e.live.close(e) }
 //
 // Each shard has its groups, a bounded queue of events and one goroutine that
 // executes them, so that groups are executed in parallel and one group's events
-// in order. The feed waits for a shard whose queue is full: a process that
+// in order. What is fed from the bus has a shard for each subject, without a
+// queue, on the goroutine that hears it. The feed waits for a shard whose queue is full: a process that
 // cannot execute as fast as the log grows reads the log more slowly, and loses
 // nothing.
 type live struct {
@@ -178,8 +189,9 @@ type live struct {
 	closed bool
 	shards []*shard
 	seed   maphash.Seed
-	slots  chan struct{} // held while reading the log for a replay
+	slots  chan struct{} // held while reading the log, or a stream, for a replay
 	wg     sync.WaitGroup
+	taps   taps
 
 	groups, sinks                    atomic.Int64
 	executions, deliveries, replayed atomic.Uint64
@@ -217,6 +229,8 @@ func (l *live) start(e *Engine) error {
 
 func (l *live) startShard(e *Engine) error {
 	s := newShard(e, l.ctx)
+	s.log, s.queue = e.logID(), make(chan event, queueLength)
+	s.past = func(g *group) history { return &feedHistory{engine: e, sight: g.sight, typ: g.typ(), id: g.id()} }
 	s.pos = e.feed.Now().Seq
 	missed, err := e.feed.Join(s.pos, s)
 	if err != nil {
@@ -265,9 +279,8 @@ func (l *live) spawn(f func(ctx context.Context)) bool {
 
 // join makes m a member of the group that is like g; false when it is too late.
 func (l *live) join(g group, m *member) bool {
-	g.key = g.op.key() + string(rune(g.who.Roles)) + g.who.Subject + g.op.priceTag()
-	s := l.shardOf(g.key)
-	return s.add(m, g)
+	g.key = g.newKey()
+	return l.shardOf(g.key).add(m, g)
 }
 
 func (l *live) shardOf(key string) *shard {

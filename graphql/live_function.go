@@ -7,16 +7,12 @@ import (
 	"runtime/debug"
 
 	"tidings/auth"
-	"tidings/fault"
 )
 
 // call subscribes to a function: its values are executed for this subscriber
 // alone, on a goroutine that goes as fast as the sink and ends with stop, with
 // ctx, or with Close.
 func (e *Engine) call(ctx context.Context, who auth.Principal, op *operation, s Sink) (stop func(), failed *Response) {
-	if op.root.function.Subscribe == nil {
-		return nil, e.refusal(ctx, fault.New(fault.Unavailable, "subscriptions are not fed from the bus yet"))
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	started := e.live.spawn(func(life context.Context) {
 		defer cancel()
@@ -48,7 +44,7 @@ func (e *Engine) yieldTo(ctx context.Context, who auth.Principal, op *operation,
 		if err := pace(ctx, s); err != nil {
 			return err
 		}
-		if !s.Next(e.yielded(ctx, who, op, value, failure), "") || failure != nil {
+		if !s.Next(e.yielded(ctx, who, op, value, failure, ""), "") || failure != nil {
 			return nil
 		}
 	}

@@ -37,7 +37,7 @@ func newIndex() index {
 // group sees: none when it sees nothing at all.
 func topicsOf(g *group) []topic {
 	t := topic{typ: g.typ(), id: g.id()}
-	if t.id != "" {
+	if t.id != "" || g.sight == nil {
 		return []topic{t}
 	}
 	var keys []view.Key
@@ -52,9 +52,17 @@ func topicsOf(g *group) []topic {
 	return topics
 }
 
-func (g *group) typ() string { return g.op.root.generated.Resource.Name }
+func (g *group) typ() string {
+	if b := g.op.root.binding; b != nil {
+		return b.String()
+	}
+	return g.op.root.generated.Resource.Name
+}
 
 func (g *group) id() string {
+	if g.op.root.binding != nil {
+		return ""
+	}
 	id, _ := g.op.root.args["id"].(string) // never an empty one: coercion refuses it
 	return id
 }

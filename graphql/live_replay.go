@@ -15,19 +15,32 @@ func (l *live) replay(e *Engine, m *member, at uint64) {
 	started := l.spawn(func(ctx context.Context) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		if !m.onLeave(cancel) {
+		var err error
+		if m.onLeave(cancel) {
+			err = e.persist(ctx, m, at)
+		}
+		if err == nil || ctx.Err() != nil || !m.drop() {
+			m.replayed(nil)
 			return
 		}
-		err := e.persist(ctx, m, at)
-		if err == nil || ctx.Err() != nil {
-			return
-		}
-		if m.drop() {
-			m.sink.End(e.errorList(ctx, err))
-		}
+		m.replayed(e.errorList(ctx, err))
 	})
 	if !started && m.drop() {
-		m.sink.End(e.errorList(context.Background(), errStopping))
+		m.replayed(e.errorList(context.Background(), errStopping))
+	}
+}
+
+// replayed is called when the replay calls the sink no more. What was to be said
+// at the end, by it or by the shard, is said here.
+func (m *member) replayed(list []byte) {
+	m.shard.mu.Lock()
+	m.replaying = false
+	if list == nil {
+		list = m.last
+	}
+	m.shard.mu.Unlock()
+	if list != nil {
+		m.sink.End(list)
 	}
 }
 
@@ -42,10 +55,10 @@ const (
 // persist catches up, and begins again where it was when the log cannot be
 // reached for a while: to the sink the subscription would be over for good.
 func (e *Engine) persist(ctx context.Context, m *member, at uint64) error {
-	h := history{engine: e, sight: m.group.sight, typ: m.group.typ(), id: m.group.id()}
+	h := m.shard.past(m.group)
 	since := time.Now()
 	for {
-		reached, err := e.catchUp(ctx, m, &h, at)
+		reached, err := e.catchUp(ctx, m, h, at)
 		if code := fault.Of(err); err == nil || ctx.Err() != nil || code.Code != fault.Unavailable && code.Code != fault.Timeout {
 			return err
 		}
@@ -71,13 +84,13 @@ func (e *Engine) persist(ctx context.Context, m *member, at uint64) error {
 // held results goes round again.
 //
 // It returns the position that the sink has reached.
-func (e *Engine) catchUp(ctx context.Context, m *member, h *history, at uint64) (uint64, error) {
+func (e *Engine) catchUp(ctx context.Context, m *member, h history, at uint64) (uint64, error) {
 	for {
 		upto, here := m.behindAt()
 		if !here {
 			return at, nil
 		}
-		for first := true; at < upto || first || h.past != nil; first = false {
+		for first := true; at < upto || first || h.unread(); first = false {
 			events, reached, err := h.next(ctx, at, upto)
 			if err != nil {
 				return at, err
@@ -101,8 +114,8 @@ func (e *Engine) catchUp(ctx context.Context, m *member, h *history, at uint64) 
 }
 
 // give executes one event for the member alone. False: the sink takes no more.
-func (e *Engine) give(ctx context.Context, m *member, ev resource.Event) (bool, error) {
-	r := e.executeFor(ctx, m.group, ev)
+func (e *Engine) give(ctx context.Context, m *member, ev event) (bool, error) {
+	r := m.shard.executeFor(ctx, m.group, ev)
 	if r.failed {
 		return false, errExecution
 	}
@@ -131,13 +144,36 @@ func pace(ctx context.Context, s Sink) error {
 
 // maxChunk is how many events a replay takes from the log at a time: few enough
 // to keep while a slow sink takes them, enough to be worth the reading.
-const maxChunk = 256
+const (
+	maxChunk      = 256
+	maxChunkBytes = 1 << 20 // of a stream's messages, and one more
+)
 
 // errChunk ends the reading of a chunk that is full.
 var errChunk = errors.New("the chunk is full")
 
-// history is what a group's subscribers have missed.
-type history struct {
+// history is what a member has missed. It is used by one goroutine.
+type history interface {
+	// next returns the next events after a position, at most maxChunk, and the
+	// position up to which they are all there are. It reaches upto or, when there
+	// are more, the last of them.
+	next(ctx context.Context, after, upto uint64) (events []event, reached uint64, err error)
+	// unread reports whether it must be read on, wherever it has got to.
+	unread() bool
+}
+
+// read takes one of the slots for reading.
+func (l *live) read(ctx context.Context) (release func(), err error) {
+	select {
+	case l.slots <- struct{}{}:
+		return func() { <-l.slots }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// feedHistory is what a group's subscribers have missed.
+type feedHistory struct {
 	engine  *Engine
 	sight   *resource.Sight
 	typ, id string // of which changes; no id: of all of the type
@@ -147,10 +183,9 @@ type history struct {
 	past *resource.Past
 }
 
-// next returns the next events after a position, at most maxChunk, and the
-// position up to which they are all there are. It reaches upto or, when there
-// are more, the last of them.
-func (h *history) next(ctx context.Context, after, upto uint64) (events []resource.Event, reached uint64, err error) {
+func (h *feedHistory) unread() bool { return h.past != nil }
+
+func (h *feedHistory) next(ctx context.Context, after, upto uint64) (events []event, reached uint64, err error) {
 	if h.past == nil && after <= upto {
 		recent, err := h.engine.feed.Recent(after, upto)
 		if err == nil {
@@ -164,17 +199,16 @@ func (h *history) next(ctx context.Context, after, upto uint64) (events []resour
 	if h.past == nil {
 		h.past = h.engine.feed.Past(h.typ, h.id, after, h.sight)
 	}
-	select {
-	case h.engine.live.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, after, ctx.Err()
+	release, err := h.engine.live.read(ctx)
+	if err != nil {
+		return nil, after, err
 	}
-	defer func() { <-h.engine.live.slots }()
+	defer release()
 	reached, err = h.past.Read(ctx, func(ev resource.Event) error {
 		if len(events) == maxChunk {
 			return errChunk
 		}
-		events = append(events, ev)
+		events = append(events, event{Event: ev})
 		return nil
 	})
 	if errors.Is(err, errChunk) || len(events) > 0 && err != nil {
@@ -187,7 +221,7 @@ func (h *history) next(ctx context.Context, after, upto uint64) (events []resour
 }
 
 // chunk takes the first of the events that are asked for.
-func (h *history) chunk(recent []resource.Event, upto uint64) (events []resource.Event, reached uint64) {
+func (h *feedHistory) chunk(recent []resource.Event, upto uint64) (events []event, reached uint64) {
 	for _, ev := range recent {
 		if ev.Type != h.typ || h.id != "" && ev.ID != h.id {
 			continue
@@ -195,7 +229,7 @@ func (h *history) chunk(recent []resource.Event, upto uint64) (events []resource
 		if len(events) == maxChunk {
 			return events, events[maxChunk-1].Seq
 		}
-		events = append(events, ev)
+		events = append(events, event{Event: ev})
 	}
 	return events, upto
 }

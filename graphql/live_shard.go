@@ -17,22 +17,32 @@ import (
 type shard struct {
 	engine *Engine
 	ctx    context.Context // ends the goroutine, and an Offer that waits
-	queue  chan resource.Event
-	log    string // that cursors are positions of
+	queue  chan event      // of the feed's; nil where a tap calls process
+	log    string          // that cursors are positions of; empty: there are none
+	past   func(*group) history
+	idle   func() // ends what feeds the shard when nobody is left; nil: it goes on
 
 	mu     sync.Mutex
 	pos    uint64 // every event up to here was delivered to those who were members then
 	groups map[string]*group
 	index  index
+	holds  int // subscribers who are on their way into a group; with idle
 	ended  bool
+}
+
+// event is what a shard executes: a change of a record, or a message from the
+// bus, which has the field as its type and the subject as its id.
+type event struct {
+	resource.Event
+	err error // of a message: why it has no value
 }
 
 // group is all subscribers who get the same results.
 type group struct {
 	key     string
 	op      *operation
-	who     auth.Principal // the view of each of them
-	sight   *resource.Sight
+	who     auth.Principal  // the view of each of them
+	sight   *resource.Sight // nil: of what is fed from the bus
 	topics  []topic
 	members []*member
 }
@@ -51,6 +61,10 @@ type member struct {
 	bytes  int  // of the payloads held
 	full   bool // more than can be held has come: the replay must go on
 	cancel context.CancelFunc
+	// replaying: the replay's goroutine may still call the sink. When all is over
+	// meanwhile, it says the last words.
+	replaying bool
+	last      []byte
 }
 
 // result is one event executed for a group.
@@ -75,8 +89,7 @@ var _ resource.Watcher = (*shard)(nil)
 
 func newShard(e *Engine, ctx context.Context) *shard {
 	return &shard{
-		engine: e, ctx: ctx, log: e.logID(),
-		queue:  make(chan resource.Event, queueLength),
+		engine: e, ctx: ctx,
 		groups: map[string]*group{},
 		index:  newIndex(),
 	}
@@ -85,7 +98,7 @@ func newShard(e *Engine, ctx context.Context) *shard {
 // Offer implements resource.Watcher. It waits while the queue is full.
 func (s *shard) Offer(ev resource.Event) {
 	select {
-	case s.queue <- ev:
+	case s.queue <- event{Event: ev}:
 	case <-s.ctx.Done():
 	}
 }
@@ -94,7 +107,7 @@ func (s *shard) Offer(ev resource.Event) {
 // missed while it joined.
 func (s *shard) run(missed []resource.Event) {
 	for _, ev := range missed {
-		s.process(ev)
+		s.process(event{Event: ev})
 	}
 	for {
 		select {
@@ -109,7 +122,7 @@ func (s *shard) run(missed []resource.Event) {
 // process executes the event once for each group that listens to it, and hands
 // the result to its members. The lock is free during execution; groups that
 // came into being meanwhile get their own turn before the position moves.
-func (s *shard) process(ev resource.Event) {
+func (s *shard) process(ev event) {
 	var results map[*group]result
 	for {
 		todo := s.deliver(ev, results)
@@ -120,7 +133,7 @@ func (s *shard) process(ev resource.Event) {
 			results = make(map[*group]result, len(todo))
 		}
 		for _, g := range todo {
-			results[g] = s.engine.executeFor(s.ctx, g, ev)
+			results[g] = s.executeFor(s.ctx, g, ev)
 			s.engine.live.executions.Add(1)
 		}
 	}
@@ -128,10 +141,10 @@ func (s *shard) process(ev resource.Event) {
 
 // deliver hands the results over and moves the position when there is one for
 // each group that listens; otherwise it returns the groups without.
-func (s *shard) deliver(ev resource.Event, results map[*group]result) (todo []*group) {
+func (s *shard) deliver(ev event, results map[*group]result) (todo []*group) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	listening := s.index.listening(ev)
+	listening := s.index.listening(ev.Event)
 	for _, g := range listening {
 		if _, done := results[g]; !done {
 			todo = append(todo, g)
@@ -195,10 +208,11 @@ func (s *shard) add(m *member, like group) bool {
 	}
 	if !m.behind {
 		m.after = max(m.after, s.pos)
-		if st, ok := m.sink.(Starter); ok {
+		if st, ok := m.sink.(Starter); ok && s.log != "" {
 			st.Start(resource.Position{Log: s.log, Seq: m.after}.String())
 		}
 	}
+	m.replaying = m.behind
 	m.shard, m.group, m.index = s, g, len(g.members)
 	g.members = append(g.members, m)
 	s.engine.live.sinks.Add(1)
@@ -233,9 +247,44 @@ func (s *shard) removeLocked(m *member) {
 	delete(s.groups, g.key)
 	s.index.remove(g)
 	s.engine.live.groups.Add(-1)
+	s.idleLocked()
 }
 
-// end tells every member that it is over. The shard's goroutine has ended.
+// hold keeps a shard with idle from ending, until release; false when it has
+// ended.
+func (s *shard) hold() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return false
+	}
+	s.holds++
+	return true
+}
+
+func (s *shard) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.holds--
+	s.idleLocked()
+}
+
+func (s *shard) idleLocked() {
+	if s.idle != nil && s.holds == 0 && len(s.groups) == 0 {
+		s.ended = true
+		s.idle()
+	}
+}
+
+// finish lets nobody in any more, and reports whether anybody is there.
+func (s *shard) finish() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	return len(s.groups) > 0
+}
+
+// end tells every member that it is over. Nothing is processed any more.
 func (s *shard) end(list []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -244,6 +293,10 @@ func (s *shard) end(list []byte) {
 		for len(g.members) > 0 {
 			m := g.members[len(g.members)-1]
 			s.removeLocked(m)
+			if m.replaying {
+				m.last = list
+				continue
+			}
 			m.sink.End(list)
 		}
 	}
@@ -256,7 +309,8 @@ var errExecution = fault.New(fault.Internal, "internal error")
 
 // executeFor executes an event for a group. It survives a panic: the goroutine
 // serves many strangers.
-func (e *Engine) executeFor(ctx context.Context, g *group, ev resource.Event) (r result) {
+func (s *shard) executeFor(ctx context.Context, g *group, ev event) (r result) {
+	e := s.engine
 	r.seq = ev.Seq
 	defer func() {
 		if p := recover(); p != nil {
@@ -265,15 +319,21 @@ func (e *Engine) executeFor(ctx context.Context, g *group, ev resource.Event) (r
 			r.failed, r.payload = true, e.errorList(ctx, errExecution)
 		}
 	}()
+	if s.log != "" {
+		r.cursor = resource.Position{Log: s.log, Seq: ev.Seq}.String()
+	}
+	if g.op.root.binding != nil {
+		r.payload = e.said(ctx, g.who, g.op, ev, r.cursor)
+		return r
+	}
 	if ev.Lost {
 		r.failed, r.payload = true, e.errorList(ctx, errLost)
 		return r
 	}
-	ev, seen := g.sight.See(ev)
+	change, seen := g.sight.See(ev.Event)
 	if r.skip = !seen; r.skip {
 		return r
 	}
-	r.payload = e.event(ctx, g.who, g.op, ev)
-	r.cursor = resource.Position{Log: e.logID(), Seq: ev.Seq}.String()
+	r.payload = e.event(ctx, g.who, g.op, change)
 	return r
 }

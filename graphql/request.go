@@ -56,11 +56,12 @@ type operation struct {
 	cost  Cost   // estimated
 }
 
-// subscribed is where a subscription's values come from: a resource's changes
-// or a function.
+// subscribed is where a subscription's values come from: a resource's changes,
+// a function, or the bus.
 type subscribed struct {
 	generated *schema.Root
 	function  *Function
+	binding   *schema.Binding
 	args      map[string]any // coerced
 }
 
@@ -110,6 +111,7 @@ func (e *Engine) subscribe(op *operation) *gqlerror.Error {
 		return executionError(fault.Input(bad.path(), "%s", bad.text), root.nodes, nil)
 	}
 	op.root = subscribed{generated: root.generated, function: root.function, args: args}
+	op.root.binding = e.model.Binding("Subscription", root.nodes[0].Name)
 	return nil
 }
 

@@ -98,10 +98,13 @@ func (c *Client) Tell(ctx context.Context, b *schema.Binding, call Call) error {
 	if err != nil {
 		return err
 	}
-	if b.Stream != "" && call.Command != "" {
+	if b.Stream == "" {
+		return c.bus.Tell(ctx, "", subject, h, call.Body)
+	}
+	if call.Command != "" {
 		h.Set(headerOnce, call.Command)
 	}
-	return c.bus.Tell(ctx, b.Stream, subject, h, call.Body)
+	return hidden(c.bus.Tell(ctx, b.Stream, subject, h, call.Body))
 }
 
 func prepare(b *schema.Binding, call Call) (subject string, h bus.Header, err error) {
