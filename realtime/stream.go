@@ -112,12 +112,12 @@ func (st *stream) wrote(items []item) {
 	st.out.wrote(items, st.hub.opts.MaxQueue)
 }
 
-// write writes and flushes, with a deadline for each 64 KiB.
+// write writes and flushes, with a deadline for each 64 KiB. Between writes there
+// is none: HTTP/2 ends a stream whose deadline passes, idle or not.
 func (st *stream) write(b []byte) error {
 	for len(b) > 0 {
 		n := min(len(b), maxWrite)
-		err := st.rc.SetWriteDeadline(time.Now().Add(st.hub.opts.WriteTimeout))
-		if err != nil && !errors.Is(err, http.ErrNotSupported) {
+		if err := st.deadline(time.Now().Add(st.hub.opts.WriteTimeout)); err != nil {
 			return err
 		}
 		if _, err := st.w.Write(b[:n]); err != nil {
@@ -127,6 +127,13 @@ func (st *stream) write(b []byte) error {
 			return err
 		}
 		b = b[n:]
+	}
+	return st.deadline(time.Time{})
+}
+
+func (st *stream) deadline(t time.Time) error {
+	if err := st.rc.SetWriteDeadline(t); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
 	}
 	return nil
 }
@@ -260,6 +267,7 @@ func (st *stream) leave() {
 	st.mu.Lock()
 	st.out.end()
 	st.left = true
+	_ = st.deadline(time.Now().Add(st.hub.opts.WriteTimeout)) // of what the server still has to say; a broken one says nothing
 	st.mu.Unlock()
 	st.work.Wait()
 }

@@ -30,12 +30,18 @@ func Admin(ctx context.Context, log *slog.Logger, l net.Listener, ready func() e
 	return ServeHTTP(ctx, log, l, mux, func(context.Context) {})
 }
 
-// ServeHTTP serves h on l until ctx ends; then it calls drain, and after it
+// ServeHTTP serves h on l, over HTTP/1.1 and HTTP/2 with prior knowledge (RFC
+// 9113, 3.3), until ctx ends; then it calls drain, and after it
 // closes what is left. drain gets a context that does not end with ctx.
 func ServeHTTP(ctx context.Context, log *slog.Logger, l net.Listener, h http.Handler, drain func(context.Context)) error {
+	// HTTP/2 in the clear is what proxies speak to those behind them.
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
 	srv := &http.Server{
-		Handler:  h,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		Handler:   h,
+		Protocols: protocols,
+		ErrorLog:  slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		// Against clients that send or take a byte now and then. Streams set
 		// deadlines of their own, which replace these.
 		ReadHeaderTimeout: 10 * time.Second,
