@@ -15,7 +15,7 @@ import (
 func refuse(at *ast.Position, code fault.Code, format string, args ...any) *gqlerror.Error {
 	err := &gqlerror.Error{Message: fmt.Sprintf(format, args...)}
 	if at != nil {
-		err.Locations = []gqlerror.Location{{Line: at.Line, Column: at.Column}}
+		err.Locations = []gqlerror.Location{locationOf(at)}
 	}
 	err.Extensions = map[string]any{"code": string(code)}
 	return err
@@ -29,8 +29,31 @@ func withCode(list gqlerror.List, code fault.Code) gqlerror.List {
 	}
 	for _, err := range list {
 		err.Extensions = map[string]any{"code": string(code)}
+		for i := range err.Locations {
+			err.Locations[i].Column = max(1, err.Locations[i].Column) // see locationOf
+		}
 	}
 	return list
+}
+
+// locationOf is where something begins in a document. The parser gives a block string
+// of several lines its last line and a column before that; both begin with 1.
+func locationOf(at *ast.Position) gqlerror.Location {
+	if at.Column >= 1 || at.Src == nil {
+		return gqlerror.Location{Line: at.Line, Column: max(1, at.Column)}
+	}
+	where, runes := gqlerror.Location{Line: 1, Column: 1}, 0
+	for i, c := range at.Src.Input {
+		if runes == at.Start {
+			break
+		}
+		runes++
+		where.Column++
+		if c == '\n' || c == '\r' && !strings.HasPrefix(at.Src.Input[i+1:], "\n") {
+			where.Line, where.Column = where.Line+1, 1
+		}
+	}
+	return where
 }
 
 // codeOf returns the code of an error of ours; Internal for a foreign one.
@@ -78,7 +101,7 @@ func locationsOf(nodes []*ast.Field) []gqlerror.Location {
 	locations := make([]gqlerror.Location, 0, len(nodes))
 	for _, n := range nodes {
 		if n.Position != nil {
-			locations = append(locations, gqlerror.Location{Line: n.Position.Line, Column: n.Position.Column})
+			locations = append(locations, locationOf(n.Position))
 		}
 	}
 	return locations

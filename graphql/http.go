@@ -12,12 +12,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"tidings/auth"
 	"tidings/fault"
+	"tidings/internal/rawjson"
 	"tidings/quota"
 )
 
@@ -185,8 +187,11 @@ func DecodeRequest(body []byte) (Request, error) {
 	case start[0] != '{':
 		return req, fault.New(fault.BadRequest, "the request must be a JSON object")
 	}
+	if !utf8.Valid(body) {
+		return req, fault.New(fault.BadRequest, "the request's body is not in UTF-8")
+	}
 	if json.Unmarshal(body, &req) == nil {
-		return req, req.check()
+		return req, cmp.Or(CheckNames(body), req.check())
 	}
 	req = Request{}
 	dec := json.NewDecoder(bytes.NewReader(body)) // tells what is wrong
@@ -199,7 +204,20 @@ func DecodeRequest(body []byte) (Request, error) {
 	if _, err := dec.Token(); err != io.EOF {
 		return req, fault.New(fault.BadRequest, "there is something after the request object")
 	}
-	return req, req.check()
+	return req, cmp.Or(CheckNames(body), req.check())
+}
+
+// memberNames are the members of a request.
+var memberNames = []string{"query", "documentId", "queryId", "operationName", "variables", "extensions"}
+
+// CheckNames refuses a request that has a member in other letters than it is
+// written: JSON tells upper from lower case, encoding/json does not. The fault
+// is BadRequest.
+func CheckNames(request []byte) error {
+	if member, meant := rawjson.Misspelt(request, memberNames); meant != "" {
+		return fault.New(fault.BadRequest, "there is no member %.40q in a request: write %q", member, meant)
+	}
+	return nil
 }
 
 // check refuses members of the wrong type that JSON decoding lets pass.

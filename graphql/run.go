@@ -100,7 +100,7 @@ func (r *run) fail(nodes []*ast.Field, err error) {
 	}
 	told := executionError(f, nodes, r.path)
 	if bad, ok := errors.AsType[*argumentError](err); ok && bad.at != nil {
-		told.Locations = []gqlerror.Location{{Line: bad.at.Line, Column: bad.at.Column}}
+		told.Locations = []gqlerror.Location{locationOf(bad.at)}
 	}
 	if made, ok := errors.AsType[*madeError](err); ok {
 		told.Extensions["position"] = made.position

@@ -134,6 +134,9 @@ func decodeOperation(data []byte) (operationPayload, error) {
 	if json.Unmarshal(data, &p) != nil {
 		return p, errors.New("in the operation, query, documentId, queryId and operationName are strings")
 	}
+	if err := graphql.CheckNames(data); err != nil {
+		return p, errors.New(fault.Of(err).Message)
+	}
 	return p, p.check()
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"tidings/fault"
 	"tidings/graphql"
@@ -38,6 +39,9 @@ func decodePost(r *http.Request) (operationPayload, error) {
 	}
 	if err != nil {
 		return operationPayload{}, &httpError{http.StatusBadRequest, fault.BadRequest, "the request body ended early"}
+	}
+	if !utf8.Valid(body) {
+		return operationPayload{}, &httpError{http.StatusBadRequest, fault.BadRequest, "the request's body is not in UTF-8"}
 	}
 	p, err := decodeOperation(body)
 	if err != nil {
