@@ -32,11 +32,15 @@ func (w *Worker) Carry(ctx context.Context, cmd Command) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	id, err := Target(w.model, cmd, fresh)
+	a, err := readInput(w.model, cmd)
 	if err != nil {
 		return Record{}, err
 	}
-	c := carry{w: w, cmd: cmd, fresh: fresh, subject: w.bus.Subjects().Record(cmd.Type, id), unused: id == fresh && cmd.Once == nil}
+	id, err := a.target(fresh)
+	if err != nil {
+		return Record{}, err
+	}
+	c := carry{w: w, cmd: a, fresh: fresh, subject: w.bus.Subjects().Record(cmd.Type, id), unused: id == fresh && cmd.Once == nil}
 	unlock, err := w.records.lock(ctx, c.subject)
 	if err != nil {
 		return Record{}, fault.Of(err)
@@ -64,7 +68,7 @@ func (w *Worker) fresh(cmd Command) (string, error) {
 
 func withDeadline(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
-		return context.WithCancel(ctx)
+		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, most)
 }
@@ -102,7 +106,7 @@ func giveUp(typ, id string, err error) error {
 // carry is one command on its way.
 type carry struct {
 	w       *Worker
-	cmd     Command
+	cmd     asked
 	fresh   string
 	subject string
 	// unused: the id was made just now, so there is nothing to read under it.
@@ -137,7 +141,7 @@ func (c *carry) attempt(ctx context.Context) (Record, error) {
 			current = last.Data
 		}
 	}
-	d, err := Decide(c.w.model, c.cmd, current, c.w.now(), c.fresh)
+	d, err := c.cmd.decide(current, c.w.now(), c.fresh)
 	if err != nil {
 		return Record{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"tidings/fault"
+	"tidings/internal/rawjson"
 	"tidings/schema"
 )
 
@@ -14,11 +15,9 @@ import (
 // BadUserInput that names path and rule. Commands come from the bus, and so
 // from anybody's program: nothing is taken for granted here.
 func check(f *schema.Field, raw json.RawMessage, path string) (json.RawMessage, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var value any
-	if err := dec.Decode(&value); err != nil {
-		return nil, fault.Wrap(err, fault.BadUserInput, "%s is not JSON", path)
+	value, ok := rawjson.Parse(raw)
+	if !ok {
+		return nil, fault.Input(path, "%s is not JSON", path)
 	}
 	parsed, err := f.Parse(value)
 	if part, ok := errors.AsType[*schema.ValueError](err); ok {
@@ -26,6 +25,9 @@ func check(f *schema.Field, raw json.RawMessage, path string) (json.RawMessage, 
 	}
 	if err != nil {
 		return nil, fault.Input(path, "%s %s", f.Name, err)
+	}
+	if s, ok := parsed.(string); ok {
+		return quoted(s), nil
 	}
 	return encodeValue(parsed)
 }

@@ -28,12 +28,24 @@ type Decision struct {
 // the last with the input's member in Field. Whether unique values are free is
 // seen only when they are appended.
 func Decide(m *schema.Model, cmd Command, current []byte, now time.Time, newID string) (Decision, error) {
-	r, input, err := readInput(m, cmd)
+	a, err := readInput(m, cmd)
 	if err != nil {
 		return Decision{}, err
 	}
-	d := draft{r: r, who: cmd.Who, now: now, input: input}
-	switch cmd.Verb {
+	return a.decide(current, now, newID)
+}
+
+// asked is a command whose input was taken apart. It is not changed by what is
+// asked of it.
+type asked struct {
+	Command
+	r     *schema.Resource
+	input members
+}
+
+func (a asked) decide(current []byte, now time.Time, newID string) (Decision, error) {
+	d := draft{r: a.r, who: a.Who, now: now, input: a.input}
+	switch a.Verb {
 	case Create:
 		return d.create(current, newID)
 	case Update:
@@ -41,7 +53,7 @@ func Decide(m *schema.Model, cmd Command, current []byte, now time.Time, newID s
 	case Delete:
 		return d.delete(current)
 	}
-	return Decision{}, fault.New(fault.BadUserInput, "there is no command %q", cmd.Verb)
+	return Decision{}, fault.New(fault.BadUserInput, "there is no command %q", a.Verb)
 }
 
 // maxID bounds an id in bytes: it becomes part of a subject of the bus.
@@ -51,26 +63,31 @@ const maxID = 255
 // current state can be read before Decide: the input's id, for a Create of a
 // resource whose id is its owner that owner, and for any other Create newID.
 func Target(m *schema.Model, cmd Command, newID string) (string, error) {
-	r, input, err := readInput(m, cmd)
+	a, err := readInput(m, cmd)
 	if err != nil {
 		return "", err
 	}
+	return a.target(newID)
+}
+
+func (a asked) target(newID string) (string, error) {
+	r := a.r
 	ownerIsID := r.Owner != nil && r.Owner.Name == "id"
-	if cmd.Verb == Create && !ownerIsID {
+	if a.Verb == Create && !ownerIsID {
 		return newID, nil
 	}
-	id := asString(input["id"])
-	if id == "" && cmd.Verb == Create {
-		id = cmd.Who.Subject
+	id := asString(a.input["id"])
+	if id == "" && a.Verb == Create {
+		id = a.Who.Subject
 	}
 	switch {
-	case cmd.Verb == Create && !cmd.Who.May(r.Auth[schema.Create], id):
+	case a.Verb == Create && !a.Who.May(r.Auth[schema.Create], id):
 		return "", forbidden(r, schema.Create)
 	case id == "":
 		return "", fault.Input("input.id", "the id of the %s is missing", r.Name)
 	case len(id) <= maxID:
 		return id, nil
-	case cmd.Verb == Create:
+	case a.Verb == Create:
 		return "", fault.Input("input.id", "%s.id has %d bytes; at most %d are allowed", r.Name, len(id), maxID)
 	}
 	return "", fault.New(fault.NotFound, "there is no %s with such a long id", r.Name)
@@ -79,14 +96,14 @@ func Target(m *schema.Model, cmd Command, newID string) (string, error) {
 // readInput takes the input apart and refuses members that the command cannot
 // use. The id and the owner are in the form in which they are kept: they are
 // compared before anything else is looked at.
-func readInput(m *schema.Model, cmd Command) (*schema.Resource, members, error) {
+func readInput(m *schema.Model, cmd Command) (asked, error) {
 	r := m.Resource(cmd.Type)
 	if r == nil {
-		return nil, nil, fault.New(fault.BadUserInput, "there is no resource %q", cmd.Type)
+		return asked{}, fault.New(fault.BadUserInput, "there is no resource %q", cmd.Type)
 	}
-	var input members
-	if err := json.Unmarshal(cmd.Input, &input); err != nil {
-		return nil, nil, fault.Wrap(err, fault.BadUserInput, "the input is not a JSON object")
+	input, err := membersOf(cmd.Input)
+	if err != nil {
+		return asked{}, fault.Wrap(err, fault.BadUserInput, "the input is not a JSON object")
 	}
 	for name, value := range input {
 		f := r.Field(name)
@@ -95,17 +112,16 @@ func readInput(m *schema.Model, cmd Command) (*schema.Resource, members, error) 
 			usable = name == "id"
 		}
 		if !usable {
-			return nil, nil, fault.Input("input."+name, "%s has no field %q that can be set", r.Name, name)
+			return asked{}, fault.Input("input."+name, "%s has no field %q that can be set", r.Name, name)
 		}
 		if (name != "id" && f != r.Owner) || isNull(value) {
 			continue
 		}
-		var err error
 		if input[name], err = check(f, value, "input."+name); err != nil {
-			return nil, nil, err
+			return asked{}, err
 		}
 	}
-	return r, input, nil
+	return asked{cmd, r, input}, nil
 }
 
 // draft is a record in the making.
@@ -131,7 +147,7 @@ func (d *draft) create(current []byte, newID string) (Decision, error) {
 	if current != nil {
 		return Decision{}, fault.New(fault.Conflict, "%s %q exists already", d.r.Name, id)
 	}
-	record := members{}
+	record := make(members, len(d.r.Fields))
 	for _, f := range d.r.Fields {
 		if record[f.Name], err = d.initial(f, id, owner); err != nil {
 			return Decision{}, err
@@ -211,7 +227,7 @@ func (d *draft) update(current []byte) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
-	record := members{}
+	record := make(members, len(d.r.Fields))
 	for _, f := range d.r.Fields {
 		if record[f.Name], err = d.changed(f, old[f.Name], owner); err != nil {
 			return Decision{}, err
@@ -274,7 +290,7 @@ func (d *draft) current(raw []byte, a schema.Action) (record members, owner stri
 	if raw == nil { // to whom no record is open it is not told which there are
 		return nil, "", forbidden(d.r, a)
 	}
-	if err := json.Unmarshal(raw, &record); err != nil {
+	if record, err = membersOf(raw); err != nil {
 		return nil, "", fault.Wrap(err, fault.Internal, "the stored record cannot be read")
 	}
 	owner = Owner(d.r, raw)

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 
+	"tidings/internal/rawjson"
 	"tidings/schema"
 )
 
@@ -14,10 +15,34 @@ type members map[string]json.RawMessage
 
 var null = json.RawMessage("null")
 
+// membersOf takes a JSON object apart. Its values are parts of raw. The error is
+// that of encoding/json, whose meaning it has: of members with one name the last
+// one counts, and null has none.
+func membersOf(raw []byte) (members, error) {
+	m := members{}
+	escaped := false
+	if json.Valid(raw) {
+		err := rawjson.Members(raw, func(key, value []byte) {
+			escaped = escaped || !plainText(key)
+			m[string(key)] = value
+		})
+		if err == nil && !escaped {
+			return m, nil
+		}
+	}
+	m = nil
+	err := json.Unmarshal(raw, &m)
+	return m, err
+}
+
 // encode writes a record as the log keeps it: compact JSON, the stored fields
 // in the order of the schema. A member that is nil is left out.
 func encode(r *schema.Resource, record members) []byte {
-	out := []byte{'{'}
+	size := 2
+	for name, value := range record {
+		size += len(name) + len(value) + 4
+	}
+	out := append(make([]byte, 0, size), '{')
 	for _, f := range r.Fields {
 		value := record[f.Name]
 		if value == nil || !f.Stored() {
@@ -26,8 +51,9 @@ func encode(r *schema.Resource, record members) []byte {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(out, quoted(f.Name)...)
-		out = append(out, ':')
+		out = append(out, '"')
+		out = append(out, f.Name...) // a name of GraphQL: nothing to escape
+		out = append(out, '"', ':')
 		out = append(out, value...)
 	}
 	return append(out, '}')
@@ -64,13 +90,23 @@ func isNull(raw json.RawMessage) bool {
 
 // quoted returns s as a JSON string, with <, > and & as they are.
 func quoted(s string) json.RawMessage {
-	raw, _ := encodeValue(s) // a string always encodes
-	return raw
+	if !plainText(s) {
+		raw, _ := encodeValue(s) // a string always encodes
+		return raw
+	}
+	raw := append(make([]byte, 0, len(s)+2), '"')
+	return append(append(raw, s...), '"')
+}
+
+// plainText reports whether a text stands in JSON as it is.
+func plainText[T string | []byte](s T) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // asString reads a JSON string; empty when it is none.
-func asString(raw json.RawMessage) string {
-	var s string
-	_ = json.Unmarshal(raw, &s) // what is no string is empty
-	return s
-}
+func asString(raw json.RawMessage) string { return rawjson.Unquote(raw) }

@@ -26,13 +26,15 @@ type Change struct {
 }
 
 // Apply takes changes in, in the order of the log, and moves the position to
-// upto, in one transaction: all of it or nothing. Reads that start after it
-// returned see it. Changes at or below the position are passed over, so a batch
-// may be given again; so are types that the model does not have, which older
-// messages may name.
+// upto, all of it or nothing. Reads that start after it returned see it; the file
+// gets it within a moment, so a process that dies may find it missing there,
+// with the position that belongs to what it finds. Changes at or below the
+// position are passed over, so a batch may be given again; so are types that the
+// model does not have, which older messages may name.
 //
 // It fails without any effect when the changes are out of order or beyond upto,
-// when a record is not a JSON object, or when the disk is full.
+// when a record is not a JSON object, or when what earlier calls left cannot be
+// written because the disk is full.
 func (v *View) Apply(ctx context.Context, upto uint64, changes []Change) error {
 	v.apply.Lock()
 	defer v.apply.Unlock()
@@ -45,19 +47,26 @@ func (v *View) Apply(ctx context.Context, upto uint64, changes []Change) error {
 	if upto <= position {
 		return nil
 	}
-	hot := v.memory.changing(v.tables, upto, changes)
-	err := v.writer.transact(ctx, func(ctx context.Context) error {
-		if err := v.applyAll(ctx, position, upto, changes); err != nil {
-			return err
-		}
-		return v.writer.exec(context.WithoutCancel(ctx), "UPDATE meta SET position = ?", int64(upto))
-	})
+	batch, err := v.batch(ctx, position, upto, changes)
 	if err != nil {
 		return v.failed(ctx, fmt.Sprintf("apply changes up to %d", upto), err)
 	}
+	if v.behind.full() {
+		if err := v.write(ctx, position); err != nil {
+			return err
+		}
+	}
+	for _, r := range batch.rows {
+		r.table.changing.Store(upto)
+	}
+	hot := v.memory.changing(upto, changes)
+	v.behind.add(upto, batch.rows)
 	v.memory.changed(hot, changes)
 	v.position.Store(upto)
-	v.trim(ctx)
+	select {
+	case v.some <- struct{}{}:
+	default:
+	}
 	return nil
 }
 
@@ -84,53 +93,68 @@ func (v *View) trim(ctx context.Context) {
 	}
 }
 
-func (v *View) applyAll(ctx context.Context, position, upto uint64, changes []Change) error {
-	inside := context.WithoutCancel(ctx) // watching a context costs as much as a row
+// batch turns the changes that are new into what is written, and tells those
+// who ask what they change.
+func (v *View) batch(ctx context.Context, position, upto uint64, changes []Change) (*layer, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	batch := newLayer()
 	previous := uint64(0)
 	for i := range changes {
 		c := &changes[i]
 		if c.Seq < previous || c.Seq > upto {
-			return fmt.Errorf("change %d of %s %q is out of order: after %d, up to %d", c.Seq, c.Type, c.ID, previous, upto)
+			return nil, fmt.Errorf("change %d of %s %q is out of order: after %d, up to %d", c.Seq, c.Type, c.ID, previous, upto)
 		}
 		previous = c.Seq
 		t := v.tables[c.Type]
 		if c.Seq <= position || t == nil {
 			continue
 		}
-		if err := ctx.Err(); err != nil {
-			return err
+		if err := v.look(ctx, t, batch, c); err != nil {
+			return nil, fmt.Errorf("what change %d of %s %q changes: %w", c.Seq, c.Type, c.ID, err)
 		}
-		if err := v.writer.look(inside, t, c); err != nil {
-			return fmt.Errorf("what change %d of %s %q changes: %w", c.Seq, c.Type, c.ID, err)
+		r, err := t.row(*c)
+		if err != nil {
+			return nil, fmt.Errorf("change %d of %s %q: %w", c.Seq, c.Type, c.ID, err)
 		}
-		if err := v.writer.put(inside, t, *c); err != nil {
-			return fmt.Errorf("change %d of %s %q: %w", c.Seq, c.Type, c.ID, err)
-		}
+		batch.put(r)
 	}
-	return nil
+	return batch, nil
 }
 
-// look reads the record that is about to change, if that is asked for. It is
-// read where it is written: nobody waits for a reader then.
-func (s *session) look(ctx context.Context, t *table, c *Change) error {
+// look finds the record that is about to change, if that is asked for: in the
+// changes before it, in memory, or in the file, by a connection that nobody else
+// uses.
+func (v *View) look(ctx context.Context, t *table, batch *layer, c *Change) error {
 	if !c.Look {
 		return nil
 	}
-	return s.query(ctx, t.get, []any{c.ID}, func(scan func(...any) error) error { return scan(&c.Before) })
+	doc, known := batch.find(recordKey{c.Type, c.ID})
+	if !known {
+		doc = v.memory.record(c.Type, c.ID)
+	}
+	if !known && doc == nil {
+		doc, known = v.behind.find(c.Type, c.ID)
+	}
+	c.Before = doc
+	if known || doc != nil {
+		return nil
+	}
+	return v.before.query(ctx, t.get, []any{c.ID}, func(scan func(...any) error) error { return scan(&c.Before) })
 }
 
-// put writes one record or removes it.
-func (s *session) put(ctx context.Context, t *table, c Change) error {
+// row is a change of the table's records with the arguments of its statement.
+func (t *table) row(c Change) (r row, err error) {
+	r = row{key: recordKey{c.Type, c.ID}, table: t, raw: c.Raw}
 	if c.Raw == nil {
-		return s.exec(ctx, t.remove, c.ID)
+		r.args = []any{c.ID}
+		return r, nil
 	}
-	args := make([]any, 3, 3+len(t.columns))
-	args[0], args[1], args[2] = c.ID, c.Raw, int64(c.Seq)
-	args, err := appendFields(args, t.fields, c.Raw)
-	if err != nil {
-		return err
-	}
-	return s.exec(ctx, t.upsert, args...)
+	r.args = make([]any, 3, 3+len(t.columns))
+	r.args[0], r.args[1], r.args[2] = c.ID, c.Raw, int64(c.Seq)
+	r.args, err = appendFields(r.args, t.fields, c.Raw)
+	return r, err
 }
 
 // appendFields appends what the fields' columns hold of a record. Of members

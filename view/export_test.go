@@ -1,5 +1,10 @@
 package view
 
+import (
+	"context"
+	"fmt"
+)
+
 // Cache is a cache for tests.
 type Cache struct{ c *cache[string, int] }
 
@@ -23,3 +28,34 @@ func (c Cache) Room() int { return c.c.room }
 
 // Remembered reports whether a record is in memory.
 func Remembered(v *View, typ, id string) bool { return v.memory.record(typ, id) != nil }
+
+// MaxUnwritten is how many changes the file may lack before Apply writes them.
+const MaxUnwritten = maxUnwritten
+
+// Unwritten is how many records the file lacks.
+func Unwritten(v *View) int {
+	v.behind.mu.RLock()
+	defer v.behind.mu.RUnlock()
+	n := len(v.behind.waiting.rows)
+	if v.behind.leaving != nil {
+		n += len(v.behind.leaving.rows)
+	}
+	return n
+}
+
+// Hold keeps everybody from writing the file until release is called.
+func Hold(v *View) (release func()) {
+	v.writing <- struct{}{}
+	return func() { <-v.writing }
+}
+
+// Fill makes the file's disk full, or gives it room again.
+func Fill(ctx context.Context, v *View, full bool) error {
+	defer Hold(v)()
+	pages := 1 // SQLite takes the size that it has when that is more
+	if !full {
+		pages = 1 << 30
+	}
+	_, err := v.writer.conn.ExecContext(ctx, fmt.Sprintf("PRAGMA max_page_count=%d", pages))
+	return err
+}

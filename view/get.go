@@ -53,10 +53,37 @@ func (v *View) Get(ctx context.Context, typ string, ids []string) ([][]byte, err
 	return docs, err
 }
 
-// fetch reads records from SQLite, and remembers them.
+// fetch finds records that are not remembered, and remembers them.
 func (v *View) fetch(ctx context.Context, t *table, ids []string, docs [][]byte) error {
 	typ := t.resource.Name
-	position := v.position.Load()
+	position := v.position.Load() // first: see recall.go
+	others := v.behind.look(typ, ids, docs)
+	switch {
+	case len(others) == len(ids):
+		if err := v.read(ctx, t, ids, docs); err != nil {
+			return err
+		}
+	case len(others) > 0:
+		rest, found := make([]string, len(others)), make([][]byte, len(others))
+		for i, o := range others {
+			rest[i] = ids[o]
+		}
+		if err := v.read(ctx, t, rest, found); err != nil {
+			return err
+		}
+		for i, o := range others {
+			docs[o] = found[i]
+		}
+	}
+	for i, id := range ids {
+		v.memory.remember(typ, id, docs[i], position)
+	}
+	return ctx.Err()
+}
+
+// read reads records from SQLite.
+func (v *View) read(ctx context.Context, t *table, ids []string, docs [][]byte) error {
+	typ := t.resource.Name
 	r, err := v.reader(ctx)
 	if err != nil {
 		return fmt.Errorf("get %s: %w", typ, err)
@@ -69,9 +96,6 @@ func (v *View) fetch(ctx context.Context, t *table, ids []string, docs [][]byte)
 	}
 	if err != nil {
 		return v.failed(ctx, "get "+typ, err)
-	}
-	for i, id := range ids {
-		v.memory.remember(typ, id, docs[i], position)
 	}
 	return nil
 }
@@ -118,7 +142,7 @@ func (v *View) Related(ctx context.Context, q Related) ([][][]byte, error) {
 		return nil, err
 	}
 	found, err := v.recall(ctx, q.key(), tables, func() (found remembered, err error) {
-		found.lists, err = v.related(ctx, q)
+		found.lists, err = v.related(ctx, tables, q)
 		return found, err
 	})
 	return found.lists, err
@@ -135,7 +159,7 @@ func (v *View) tablesOf(rel *schema.Relation) ([]*table, error) {
 }
 
 // related reads the lists from SQLite.
-func (v *View) related(ctx context.Context, q Related) ([][][]byte, error) {
+func (v *View) related(ctx context.Context, tables []*table, q Related) ([][][]byte, error) {
 	lists := make([][][]byte, len(q.Parents))
 	rel := q.Relation
 	query, err := v.relatedSQL(rel, q.Owner != "")
@@ -149,6 +173,9 @@ func (v *View) related(ctx context.Context, q Related) ([][][]byte, error) {
 	args := []any{string(parents), int64(q.Limit)}
 	if q.Owner != "" {
 		args = append(args, q.Owner)
+	}
+	if err := v.settle(ctx, tables...); err != nil {
+		return nil, fmt.Errorf("related %s: %w", rel.Target.Name, err)
 	}
 	r, err := v.reader(ctx)
 	if err != nil {

@@ -71,6 +71,9 @@ func (v *View) list(ctx context.Context, t *table, q Query) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
+	if err := v.settle(ctx, t); err != nil {
+		return Page{}, fmt.Errorf("list %s: %w", q.Type, err)
+	}
 	r, err := v.reader(ctx)
 	if err != nil {
 		return Page{}, fmt.Errorf("list %s: %w", q.Type, err)
@@ -94,6 +97,9 @@ func (v *View) Count(ctx context.Context, typ string, f *Filter, owner string) (
 	w.add("SELECT count(*) FROM " + t.name + " WHERE ")
 	if err := w.filter(&Filter{And: t.conjuncts(f, owner)}); err != nil {
 		return 0, err
+	}
+	if err := v.settle(ctx, t); err != nil {
+		return 0, fmt.Errorf("count %s: %w", typ, err)
 	}
 	r, err := v.reader(ctx)
 	if err != nil {

@@ -33,6 +33,9 @@ func TestListUsesTheIndexThatIsRight(t *testing.T) {
 	if err := v.Apply(t.Context(), uint64(len(changes)), changes); err != nil {
 		t.Fatal(err)
 	}
+	if err := v.write(t.Context(), v.Position()); err != nil {
+		t.Fatal(err)
+	}
 	is := func(f *schema.Field, value string) *Filter { return &Filter{Field: f, Op: "eq", Value: value} }
 	many, few, byTime := is(kind, "NOTE"), is(kind, "LINK"), []Order{{Field: created, Desc: true}}
 	for name, test := range map[string]struct {

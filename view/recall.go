@@ -10,15 +10,15 @@ import (
 
 // Records and pages that are read again come from memory. The memory is here,
 // below everybody who reads, because only Apply knows the moment at which a read
-// from SQLite begins to show a change, and only a memory that shares this moment
-// can keep the promise that a read after Apply shows what was applied.
+// begins to show a change, and only a memory that shares this moment can keep
+// the promise that a read after Apply shows what was applied.
 //
-// Before a transaction that changes something is committed, what is remembered
-// of it is forgotten, and the sequence up to which the transaction goes is
-// noted (changing). A read may remember what it found only when nothing was
-// noted beyond the position at which it began: it then began after that
-// transaction, and found its result or a newer one. (A position moves only
-// after the commit.) So nothing older than the position is ever remembered.
+// Before changes are shown, what is remembered of them is forgotten, and the
+// sequence up to which they go is noted (changing, and in their tables). A read
+// may remember what it found only when nothing was noted beyond the position at
+// which it began: it then began after those changes were shown, and found their
+// result or a newer one. (A position moves only after they are shown.) So nothing
+// older than the position is ever remembered.
 //
 // A record is forgotten by itself. A page is forgotten with any change of its
 // types, since a record that comes may belong anywhere.
@@ -85,16 +85,13 @@ func (m *memory) remember(typ, id string, doc []byte, position uint64) {
 	}
 }
 
-// changing forgets what a transaction up to the given sequence will change. It
-// returns what had been remembered, to be given to changed after the commit.
-func (m *memory) changing(tables map[string]*table, upto uint64, changes []Change) (hot map[recordKey]bool) {
+// changing forgets what changes up to the given sequence will change. It returns
+// what had been remembered, to be given to changed when they are shown.
+func (m *memory) changing(upto uint64, changes []Change) (hot map[recordKey]bool) {
 	if m == nil {
 		return nil
 	}
 	for _, c := range changes {
-		if t := tables[c.Type]; t != nil {
-			t.changing.Store(upto)
-		}
 		key := recordKey{c.Type, c.ID}
 		r := m.of(key)
 		r.mu.Lock()
@@ -111,7 +108,7 @@ func (m *memory) changing(tables map[string]*table, upto uint64, changes []Chang
 }
 
 // changed remembers the new state of the records that were remembered before:
-// who was read often will be again. It comes after the commit and before the
+// who was read often will be again. It comes after they are shown and before the
 // position moves, when no read may remember any of them.
 func (m *memory) changed(hot map[recordKey]bool, changes []Change) {
 	if len(hot) == 0 {
@@ -122,7 +119,7 @@ func (m *memory) changed(hot map[recordKey]bool, changes []Change) {
 		if !hot[key] {
 			continue
 		}
-		delete(hot, key) // what came before in the transaction is past
+		delete(hot, key) // what came before in this Apply is past
 		if c.Raw != nil {
 			m.of(key).put(key, bytes.Clone(c.Raw), len(c.Raw)+len(c.ID)) // a part of a larger message
 		}

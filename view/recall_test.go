@@ -13,10 +13,23 @@ import (
 // Whoever reads after Apply returned sees what was applied, by id, in a page
 // and in a relation, however often it was read before. What a reader has seen
 // never goes back.
-func TestWhatIsRememberedIsNeverOlderThanThePosition(t *testing.T) {
+func TestNoReadIsOlderThanThePosition(t *testing.T) {
 	t.Parallel()
+	for name, memory := range map[string]int{"remembering": 0, "remembering nothing": -1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			noReadIsOlder(t, memory)
+		})
+	}
+}
+
+func noReadIsOlder(t *testing.T, memory int) {
 	f := newFixture()
-	v := open(t, f.model, "")
+	v, err := view.Open(t.Context(), f.model, "log1", view.Options{Memory: memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = v.Close() })
 	const hot, rounds = 20, 400
 	var applied atomic.Int64 // every post has at least these minutes
 	write := func(round int64) {

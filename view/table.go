@@ -19,8 +19,8 @@ type table struct {
 
 	upsert, remove, get string
 
-	// changing is the sequence up to which the last transaction goes that
-	// changes the table (recall.go).
+	// changing is the sequence up to which the last Apply goes that changes the
+	// table (recall.go, behind.go).
 	changing atomic.Uint64
 }
 

@@ -39,8 +39,8 @@ type Options struct {
 }
 
 // View answers reads from the records that Apply was given. All methods may be
-// called concurrently; readers never wait for Apply nor Apply for readers.
-// There are max(2, GOMAXPROCS) readers: further reads wait for a free one, as
+// called concurrently. A read by id never waits for Apply nor Apply for it; one
+// that needs SQL waits until the changes of its types are in the file. There are max(2, GOMAXPROCS) readers: further reads wait for a free one, as
 // long as their context allows.
 //
 // A failure that the caller's input is to blame for is a fault.BadUserInput; a
@@ -52,10 +52,18 @@ type View struct {
 	temp   bool // dir is ours to remove
 
 	position atomic.Uint64
-	memory   *memory // nil: nothing is remembered
+	memory   *memory    // nil: nothing is remembered
+	apply    sync.Mutex // one Apply at a time; guards before
+	before   *session   // reads what is about to change
+
+	behind  behind
+	some    chan struct{} // holds a token when the file lacks something
+	written atomic.Uint64 // the position of the file
+	hurry   atomic.Int32  // how many wait for the file, or write for themselves
+	writers sync.WaitGroup
 
 	files    *files
-	apply    sync.Mutex // one Apply at a time; guards writer and walLimit
+	writing  chan struct{} // holds a token for the one who may use writer and walLimit
 	writer   *session
 	walLimit int64 // 0: maxWAL
 
@@ -73,12 +81,15 @@ type View struct {
 // The caller closes the view. The model must not change while it is open.
 func Open(ctx context.Context, model *schema.Model, logID string, opts Options) (*View, error) {
 	v := &View{
-		tables: newTables(model),
-		log:    opts.Logger,
-		dir:    opts.Dir,
-		closed: make(chan struct{}),
-		count:  max(2, runtime.GOMAXPROCS(0)),
-		memory: newMemory(cmp.Or(opts.Memory, 64<<20)),
+		tables:  newTables(model),
+		log:     opts.Logger,
+		dir:     opts.Dir,
+		closed:  make(chan struct{}),
+		some:    make(chan struct{}, 1),
+		writing: make(chan struct{}, 1),
+		behind:  behind{waiting: newLayer()},
+		count:   max(2, runtime.GOMAXPROCS(0)),
+		memory:  newMemory(cmp.Or(opts.Memory, 64<<20)),
 	}
 	if v.log == nil {
 		v.log = slog.New(slog.DiscardHandler)
@@ -115,6 +126,10 @@ func (v *View) open(ctx context.Context, want identity) (err error) {
 		return err
 	}
 	v.position.Store(position)
+	v.written.Store(position)
+	if v.before, err = v.files.openReader(ctx); err != nil {
+		return err
+	}
 	v.readers = make(chan *session, v.count)
 	for range v.count {
 		r, err := v.files.openReader(ctx)
@@ -123,6 +138,7 @@ func (v *View) open(ctx context.Context, want identity) (err error) {
 		}
 		v.readers <- r
 	}
+	v.writers.Go(v.writeBehind)
 	return nil
 }
 
@@ -134,13 +150,18 @@ func (v *View) Condemn() error { return v.files.condemn() }
 // change of the log up to it and none after it.
 func (v *View) Position() uint64 { return v.position.Load() }
 
-// Close waits for the calls that are running, then lets go of every file. A
-// second call does nothing.
+// Close waits for the calls that are running, writes what the file lacks and
+// lets go of every file. A second call does nothing.
 func (v *View) Close() (err error) {
 	v.closing.Do(func() {
 		close(v.closed)
+		v.writers.Wait()
 		v.apply.Lock()
 		defer v.apply.Unlock()
+		v.writing <- struct{}{} // for good
+		if !v.temp {
+			err = v.writeAll(context.Background())
+		}
 		for range v.count {
 			err = errors.Join(err, (<-v.readers).close())
 		}
@@ -155,6 +176,9 @@ func (v *View) Close() (err error) {
 func (v *View) release() (err error) {
 	for len(v.readers) > 0 {
 		err = errors.Join(err, (<-v.readers).close())
+	}
+	if v.before != nil {
+		err = errors.Join(err, v.before.close())
 	}
 	if v.writer != nil {
 		err = errors.Join(err, v.writer.close())

@@ -28,6 +28,9 @@ func TestWriteAheadLogStaysBounded(t *testing.T) {
 		if err := v.Apply(t.Context(), changes[len(changes)-1].Seq, changes); err != nil {
 			t.Fatal(err)
 		}
+		if err := v.write(t.Context(), v.Position()); err != nil {
+			t.Fatal(err)
+		}
 		info, err := os.Stat(v.files.path(dataFile + "-wal"))
 		if err != nil {
 			t.Fatal(err)
