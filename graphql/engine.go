@@ -139,7 +139,7 @@ func New(m *schema.Model, data *resource.Client, feed *resource.Feed, o Options)
 		scratch:   newScratchPool(),
 		hints:     o.Introspection == nil || o.Introspection(auth.Principal{}),
 	}
-	e.live.slots = make(chan struct{}, maxReads)
+	e.live.slots, e.live.streamSlots = make(chan struct{}, maxReads), make(chan struct{}, maxReads)
 	e.options.Limits = o.Limits.withDefaults()
 	e.options.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	e.options.MaxAnswer = cmp.Or(o.MaxAnswer, defaultAnswer)

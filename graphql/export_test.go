@@ -2,6 +2,7 @@ package graphql
 
 import (
 	"context"
+	"encoding/json"
 	"sync/atomic"
 
 	"tidings/auth"
@@ -76,6 +77,11 @@ func (e *Engine) Event(ctx context.Context, who auth.Principal, op *Operation, e
 }
 func (e *Engine) Yielded(ctx context.Context, who auth.Principal, op *Operation, v any, err error) []byte {
 	return e.yielded(ctx, who, op, v, err, "")
+}
+
+// Conform is what becomes of a service's answer for a root field.
+func (e *Engine) Conform(raw []byte, typ, field string) (value json.RawMessage, wrong string) {
+	return e.conform(raw, e.rootType(typ).Fields.ForName(field).Type)
 }
 
 // Memorize answers reads that were made before from memory.

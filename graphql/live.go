@@ -189,9 +189,11 @@ type live struct {
 	closed bool
 	shards []*shard
 	seed   maphash.Seed
-	slots  chan struct{} // held while reading the log, or a stream, for a replay
+	slots  chan struct{} // held while reading the log for a replay
 	wg     sync.WaitGroup
 	taps   taps
+
+	streamSlots chan struct{} // the same, for streams: one that is away delays no replay of records
 
 	groups, sinks                    atomic.Int64
 	executions, deliveries, replayed atomic.Uint64

@@ -39,6 +39,8 @@ type taps struct {
 const (
 	// maxTaps bounds what callers can make a process listen to.
 	maxTaps = 4096
+	// chunkTime is how long a replay may hold its slot while a stream is away.
+	chunkTime = 10 * time.Second
 	// startTime is how long a subscription waits for its tap to begin.
 	startTime = 5 * time.Second
 )
@@ -229,11 +231,13 @@ func (h *streamHistory) unread() bool { return false }
 
 func (h *streamHistory) next(ctx context.Context, after, upto uint64) (events []event, reached uint64, err error) {
 	p := h.tap
-	release, err := p.engine.live.read(ctx)
+	release, err := take(ctx, p.engine.live.streamSlots)
 	if err != nil {
 		return nil, after, err
 	}
 	defer release()
+	ctx, cancel := context.WithTimeout(ctx, chunkTime) // others wait for the slot
+	defer cancel()
 	size := 0
 	err = p.engine.options.Services.Missed(ctx, p.binding, p.subject, p.shard.log, after, upto, func(seq uint64, data []byte) error {
 		if len(events) == maxChunk || size > maxChunkBytes {

@@ -162,11 +162,11 @@ type history interface {
 	unread() bool
 }
 
-// read takes one of the slots for reading.
-func (l *live) read(ctx context.Context) (release func(), err error) {
+// take takes one of the slots for reading.
+func take(ctx context.Context, slots chan struct{}) (release func(), err error) {
 	select {
-	case l.slots <- struct{}{}:
-		return func() { <-l.slots }, nil
+	case slots <- struct{}{}:
+		return func() { <-slots }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -199,7 +199,7 @@ func (h *feedHistory) next(ctx context.Context, after, upto uint64) (events []ev
 	if h.past == nil {
 		h.past = h.engine.feed.Past(h.typ, h.id, after, h.sight)
 	}
-	release, err := h.engine.live.read(ctx)
+	release, err := take(ctx, h.engine.live.slots)
 	if err != nil {
 		return nil, after, err
 	}
