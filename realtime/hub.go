@@ -2,11 +2,11 @@
 //
 // It speaks graphql-transport-ws and its predecessor graphql-ws over WebSocket
 // (RFC 6455) and graphql-sse in both of its modes over Server-Sent Events, and
-// knows neither what an
-// operation means nor where events come from: that is behind Engine. It is the
-// door for gorilla/websocket (the handshake and the reading; frames are written
-// here, because equal payloads are shared between sockets and frames that wait
-// together leave in one write) and for r3labs/sse (the tests' reader).
+// knows neither what an operation means nor where events come from: that is
+// behind Engine. It is the door for gorilla/websocket (the handshake and the
+// reading; frames are written here, because equal payloads are shared between
+// sockets and frames that wait together leave in one write) and for r3labs/sse
+// (the tests' reader).
 package realtime
 
 import (
@@ -15,6 +15,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -105,7 +106,9 @@ type Hub struct {
 	opts     Options
 	stats    counters
 	bufs     buffers
-	wsBufs   sync.Pool // gorilla's write buffers: used by its handshake and protocol errors only
+	writers  []*writer
+	writer   atomic.Uint32 // the one of the last socket
+	wsBufs   sync.Pool     // gorilla's write buffers: used by its handshake and protocol errors only
 
 	// life is the context of every operation: a socket outlives the request
 	// that opened it, and net/http cancels a request's context when its handler
@@ -140,11 +143,20 @@ type conn interface {
 // NewHub returns a hub that serves connections with e and checks tokens with v.
 func NewHub(e Engine, v *auth.Verifier, o Options) *Hub {
 	life, kill := context.WithCancel(context.Background())
-	return &Hub{
+	h := &Hub{
 		engine: e, verifier: v, opts: o.withDefaults(),
 		life: life, kill: kill,
 		conns: map[conn]struct{}{}, callers: map[string]int{}, reservations: map[string]*reservation{},
 	}
+	for range runtime.GOMAXPROCS(0) {
+		h.writers = append(h.writers, newWriter(h))
+	}
+	return h
+}
+
+// nextWriter spreads the sockets over the writers.
+func (h *Hub) nextWriter() *writer {
+	return h.writers[int(h.writer.Add(1))%len(h.writers)]
 }
 
 // Wrap returns a handler that takes WebSocket handshakes, requests which accept

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -84,13 +85,16 @@ func (h *Hub) allowedOrigin(r *http.Request) bool {
 }
 
 // socket is one WebSocket connection. One goroutine reads it for as long as it
-// lives; another writes while there is something to write.
+// lives. The writer writes what there is, and a goroutine of the socket's own
+// what the connection does not take at once.
 //
 // mu is below the engine's locks: the engine calls Next while it holds its own,
 // so mu is never held during a call of the engine.
 type socket struct {
 	hub     *Hub
 	ws      *websocket.Conn
+	raw     syscall.RawConn // the connection, where it has one; else nil
+	writer  *writer
 	dialect *dialect
 	client  netip.Addr // where it comes from
 	caller  string     // whose connection it counts as; the reader's own
@@ -111,7 +115,7 @@ type socket struct {
 
 func newSocket(h *Hub, ws *websocket.Conn, who auth.Principal) *socket {
 	d := cmp.Or(dialectOf(ws.Subprotocol()), modern)
-	s := &socket{hub: h, ws: ws, dialect: d, who: who, ops: map[string]*operation{}}
+	s := &socket{hub: h, ws: ws, raw: descriptor(ws.NetConn()), writer: h.nextWriter(), dialect: d, who: who, ops: map[string]*operation{}}
 	ws.SetPingHandler(func(data string) error {
 		s.send(item{opcode: opPong, head: data})
 		return nil

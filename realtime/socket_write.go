@@ -22,16 +22,28 @@ func (s *socket) pushLocked(it item) bool {
 	if s.out.shut {
 		return false
 	}
+	s.turnLocked()
 	if !s.out.push(it, s.hub.opts.MaxQueue) {
 		s.hub.stats.overflowed.Add(1)
 		s.closeLocked(closeOverload, "the client reads too slowly; connect again and resume by cursor")
 		return false
 	}
-	if !s.writing {
-		s.writing = true
-		s.hub.wg.Go(s.write)
-	}
 	return true
+}
+
+// turnLocked has what is about to be queued written.
+func (s *socket) turnLocked() {
+	if s.writing {
+		return
+	}
+	s.writing = true
+	if s.raw == nil {
+		s.hub.wg.Go(func() { s.write(nil, nil, nil) })
+		return
+	}
+	if queue := s.writer.add(s); s.out.items == nil {
+		s.out.items = queue
+	}
 }
 
 func (s *socket) close(code int, text string) {
@@ -61,58 +73,60 @@ func (s *socket) lastLocked(it item) {
 	if s.out.shut {
 		return
 	}
+	s.turnLocked()
 	s.out.items = append(s.out.items, it) // fits even when the queue is full
 	s.out.bytes += it.size() + overhead
 	s.out.close()
-	if !s.writing {
-		s.writing = true
-		s.hub.wg.Go(s.write)
-	}
 }
 
 // closeWait is how long the peer may take to answer a close frame.
 const closeWait = time.Second
 
-// write writes until nothing waits. It is the only writer of the connection
-// but for gorilla's answer to a broken frame.
-func (s *socket) write() {
-	buf := s.hub.bufs.get()
-	defer s.hub.bufs.put(buf)
-	for {
-		items, more := s.batch()
-		if !more {
-			return
-		}
-		if err := s.writeItems(buf, items); err != nil {
-			s.broken()
-			return
-		}
-		s.wrote(items)
-	}
-}
-
-// batch takes what waits; false ends the writer.
-func (s *socket) batch() ([]item, bool) {
+// take takes what waits.
+func (s *socket) take() []item {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	items := s.out.take()
-	if len(items) > 0 {
-		return items, true
-	}
-	s.writing = false
-	if s.out.shut && s.ops == nil {
-		s.ws.Close() // the reader has gone and left this to the writer
-	}
-	return nil, false
+	return s.out.take()
 }
 
-func (s *socket) wrote(items []item) {
+// wrote gives back the room that the items took. It returns whether more waits:
+// otherwise there is nothing to write any more.
+func (s *socket) wrote(items []item) (more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.out.wrote(items, s.hub.opts.MaxQueue)
-	if items[len(items)-1].opcode == opClose {
+	if len(items) > 0 && items[len(items)-1].opcode == opClose {
 		_ = s.ws.SetReadDeadline(time.Now().Add(closeWait)) // a dead connection shows at the next read
 	}
+	if len(s.out.items) > 0 {
+		return true
+	}
+	s.writing = false
+	if s.out.shut && s.ops == nil {
+		s.ws.Close() // the reader has gone and left this to whoever writes
+	}
+	return false
+}
+
+// write writes and waits for the connection, on a goroutine of its own: first
+// rest and left, which remain of the items, then until nothing waits. Together
+// with the writer, which starts it and gives the socket no other turn meanwhile,
+// it is all that writes to the connection but for gorilla's answer to a broken frame.
+func (s *socket) write(rest []byte, left, items []item) {
+	buf := s.hub.bufs.get()
+	defer s.hub.bufs.put(buf)
+	err := s.writeAll(rest)
+	for err == nil {
+		if err = s.writeItems(buf, left); err != nil {
+			break
+		}
+		if !s.wrote(items) {
+			return
+		}
+		items = s.take()
+		left = items
+	}
+	s.broken()
 }
 
 // broken ends a connection that cannot be written to; the reader notices.
@@ -133,15 +147,24 @@ func (s *socket) writeItems(buf *[]byte, items []item) error {
 		if len(b) < maxWrite && i < len(items)-1 {
 			continue
 		}
-		for part := range slices.Chunk(b, maxWrite) {
-			if err := s.ws.SetWriteDeadline(time.Now().Add(s.hub.opts.WriteTimeout)); err != nil {
-				return err
-			}
-			if _, err := s.ws.NetConn().Write(part); err != nil {
-				return err
-			}
+		if err := s.writeAll(b); err != nil {
+			return err
 		}
 		b = b[:0]
+	}
+	return nil
+}
+
+// writeAll writes in parts, each with its deadline.
+func (s *socket) writeAll(b []byte) error {
+	conn := s.ws.NetConn()
+	for part := range slices.Chunk(b, maxWrite) {
+		if err := conn.SetWriteDeadline(time.Now().Add(s.hub.opts.WriteTimeout)); err != nil {
+			return err
+		}
+		if _, err := conn.Write(part); err != nil {
+			return err
+		}
 	}
 	return nil
 }
