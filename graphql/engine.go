@@ -230,7 +230,7 @@ func (e *Engine) checkFunction(name string, f *ast.FieldDefinition, function Fun
 	subscribes := strings.HasPrefix(name, "Subscription.")
 	switch {
 	case !given:
-		return fmt.Errorf("graphql: nothing answers the field %s: register a Function for it in Options.Functions, or remove it from the schema", name)
+		return fmt.Errorf("graphql: nothing answers the field %s: let a service answer it (@busRequest, @busPublish, @busSubscribe), register a Function for it in Options.Functions, or remove it from the schema", name)
 	case subscribes && (function.Subscribe == nil || function.Resolve != nil):
 		return fmt.Errorf("graphql: the function for %s must have Subscribe, and nothing else", name)
 	case !subscribes && (function.Resolve == nil || function.Subscribe != nil):

@@ -167,7 +167,7 @@ func TestAnEngineNeedsAllItsFunctions(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"Query.greeting: register a Function", "Query.surplus", "Subscription.count must have Subscribe"} {
+	for _, want := range []string{"Query.greeting: let a service answer it", "Query.surplus", "Subscription.count must have Subscribe"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in: %v", want, err)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,4 +89,22 @@ func command(t *testing.T, status int, args ...string) string {
 		t.Errorf("%v: status %d, want %d: %v", args, got, status, err)
 	}
 	return out.String()
+}
+
+func TestASchemaThatCannotBeServedIsNeitherPrintedNorCompared(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for text, want := range map[string]string{
+		"type Query { weather: String }": "nothing answers the field Query.weather",
+		"type Note @resource { id: ID! text: String }\ntype Query { notes(first: String): [Note!] }": "nothing answers the field Query.notes",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "s.graphql"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"schema", "print", "--schema", dir}, {"schema", "check", social, dir}, {"--schema", dir, "--dev", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--admin", ""}} {
+			if err := run(t.Context(), args, nil, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v: %v", args, err)
+			}
+		}
+	}
 }

@@ -119,13 +119,19 @@ func (r *Rooms) openView(ctx context.Context) error {
 	return err
 }
 
-// LoadSchema compiles the schema directory.
+// LoadSchema compiles the schema directory. A schema with root fields that these
+// programs cannot answer is refused, whether it is to be served, printed or
+// compared.
 func (c Config) LoadSchema() (*schema.Model, error) {
 	if info, err := os.Stat(c.Schema); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("there is no directory %s; name that of the *.graphql files with --schema", c.Schema)
 	}
 	m, err := schema.LoadWith(os.DirFS(c.Schema), schema.Options{MaxPage: c.MaxPage})
 	if err != nil {
+		return nil, fmt.Errorf("schema %s is refused:\n%w", c.Schema, err)
+	}
+	// Go functions are registered nowhere here: what nothing else answers cannot be served.
+	if _, err := graphql.New(m, nil, nil, graphql.Options{}); err != nil {
 		return nil, fmt.Errorf("schema %s is refused:\n%w", c.Schema, err)
 	}
 	return m, nil
