@@ -1,6 +1,7 @@
 package graphql_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -421,4 +422,61 @@ func texts(b *inbox) (list []string) {
 		list = append(list, string(p))
 	}
 	return list
+}
+
+func TestASubjectIsHeardAsLongAsSomebodyListens(t *testing.T) {
+	t.Parallel()
+	x := newBound(t, graphql.Options{})
+	js := x.stream(t)
+	stay := newInbox()
+	x.subscribe(t, nobody, keptQuery, "", stay)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 40 {
+				for _, query := range []string{heard, keptQuery} {
+					b := newInbox()
+					stop, failed := x.engine.Subscribe(t.Context(), nobody, graphql.Request{Query: query}, "", b)
+					if failed != nil {
+						t.Errorf("refused: %s", failed.Body)
+						return
+					}
+					if _, ended := b.over(); ended {
+						t.Error("ended at once")
+					}
+					stop()
+				}
+			}
+		})
+	}
+	const total = 50
+	for n := range total {
+		store(t, js, "kept.a", `{"must":%d}`, n+1)
+	}
+	wg.Wait()
+	stay.awaitCount(t, total)
+	if !slices.Equal(stay.numbers(t), upTo(total)) {
+		t.Errorf("got %v", stay.numbers(t))
+	}
+	x.deaf(t, "live.a")
+	if got := x.engine.Stats(); got.Groups != 1 || got.Sinks != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestWhoLeavesWhileTheSubjectIsNotHeardYetLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	x := newBound(t, graphql.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 20 {
+		stop, failed := x.engine.Subscribe(ctx, nobody, graphql.Request{Query: heard}, "", newInbox())
+		if failed == nil {
+			stop()
+		}
+	}
+	x.deaf(t, "live.a")
+	if got := x.engine.Stats(); got.Groups != 0 || got.Sinks != 0 {
+		t.Errorf("%+v", got)
+	}
 }
