@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -125,6 +126,7 @@ type tail struct {
 	fn   func(Message) error
 
 	pos    uint64      // everything up to here was handed over
+	found  int64       // how many of the announced were handed over
 	last   streamState // what the leader said last
 	whole  bool        // all that is deleted according to last lies at or before pos
 	epoch  uint64      // reconnects of the connection when the stream was recognized last
@@ -141,7 +143,9 @@ func (t *tail) run(ctx context.Context) error {
 	defer nc.RemoveStatusListener(status)
 	t.epoch = nc.Stats().Reconnects
 	announced := make(chan struct{}, 1)
+	var count atomic.Int64 // of the announced
 	sub, err := nc.Subscribe(t.want.Subject, func(*nats.Msg) {
+		count.Add(1)
 		select {
 		case announced <- struct{}{}:
 		default:
@@ -173,13 +177,12 @@ func (t *tail) run(ctx context.Context) error {
 		if nc.IsClosed() {
 			return unavailable(nats.ErrConnectionClosed)
 		}
-		before := t.pos
 		err := t.catchUp(ctx)
-		switch {
+		switch all := count.Load(); {
 		case err != nil:
 			pause = retryEvery
-		case t.pos > before:
-			pause = checkEvery
+		case t.found >= all || pause == checkEvery: // what was announced is there, or does not come any more
+			t.found, pause = all, checkEvery
 		}
 		if err := t.tolerate(ctx, err); err != nil || t.done() {
 			return err
@@ -254,6 +257,7 @@ func (t *tail) catchUp(ctx context.Context) error {
 				return err
 			}
 			t.pos, t.at = m.Seq, m.Time
+			t.found++
 		}
 		if pos > t.pos {
 			t.pos, t.at = pos, time.Time{}

@@ -1,13 +1,16 @@
 package bus_test
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tidings/bus"
 	"tidings/bus/bustest"
+	"tidings/fault"
 )
 
 // One reader stands still at the first of many large messages; the same
@@ -79,4 +82,43 @@ func TestTailReadsAStreamThatAnotherFills(t *testing.T) {
 	r := tail(t, b, bus.Tail{Stream: "COPY", Subject: "copy.*"})
 	told(t, b, "alarms.a", "alarms.b")
 	r.expect(t, 1, 2)
+}
+
+// Messages that are announced together are not always stored together: the last
+// one of a burst comes as fast as the first.
+func TestTheEndOfABurstDoesNotWait(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	makeStream(t, b, alarms())
+	r := tail(t, b, bus.Tail{Stream: "ALARMS", Subject: "alarms.*"})
+	slow := 0
+	const bursts, each = 20, 50
+	for i := range bursts {
+		for range each {
+			if err := b.Publish("alarms.a", nil, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		start := time.Now()
+		for n := range each {
+			r.expect(t, uint64(i*each+n+1))
+		}
+		if time.Since(start) > time.Second {
+			slow++
+		}
+	}
+	if slow > bursts/4 {
+		t.Errorf("%d of %d bursts waited for the next look", slow, bursts)
+	}
+}
+
+func TestAStreamThatDoesNotAnswerInTimeIsUnavailable(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	makeStream(t, b, alarms())
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	if _, _, _, err := b.StreamState(ctx, "ALARMS"); !fault.Is(err, fault.Unavailable) {
+		t.Error(err)
+	}
 }

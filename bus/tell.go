@@ -104,10 +104,14 @@ func (b *Bus) whyNotStored(ctx context.Context, stream, subject string, cause er
 	return fault.Wrap(cause, fault.Unavailable, "the stream %s has no leader just now", stream)
 }
 
-// missing names the remedy when err says that the stream is not there.
+// missing says why the state of a stream is not known, and names the remedy when
+// the stream is not there.
 func missing(stream string, err error) error {
-	if isCode(err, codeStreamNotFound) {
+	switch {
+	case isCode(err, codeStreamNotFound):
 		return fault.Wrap(err, fault.Unavailable, "there is no stream %s: create it, or correct its name in the schema", stream)
+	case errors.Is(err, context.DeadlineExceeded): // which is ours: a leader that went away in silence
+		return fault.Wrap(err, fault.Unavailable, "the stream %s does not answer just now", stream)
 	}
 	return fmt.Errorf("stream %s: %w", stream, unavailable(err))
 }
