@@ -55,8 +55,14 @@ func build(dir string) error {
 	return nil
 }
 
-// program is the path of a built program.
-func program(name string) string { return filepath.Join(bin, name) }
+// program is the path of a built program, or the name of one that others made.
+func program(name string) string {
+	built := filepath.Join(bin, name)
+	if _, err := os.Stat(built); err != nil {
+		return name
+	}
+	return built
+}
 
 // social is the directory of the example schema.
 func social(t testing.TB) string {
