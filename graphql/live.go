@@ -45,6 +45,15 @@ type Starter interface {
 	Start(cursor string)
 }
 
+// Leaver is what a Sink may implement to learn how far it had come when it was
+// stopped: Left is called while stop is, at most once, with a cursor up to which
+// the sink has everything that it was to get. It is not called for a sink that
+// is still catching up, nor for one of a function: for these it is the cursor of
+// the last result.
+type Leaver interface {
+	Left(cursor string)
+}
+
 // Subscribe begins a subscription whose results go to s, until stop is called,
 // s takes no more, or s.End says that it is over. The caller must call stop,
 // which waits for nothing: a Next that is under way may still arrive. When the

@@ -221,9 +221,13 @@ func (s *shard) add(m *member, like group) bool {
 
 // leave ends the membership, and the replay when there is one.
 func (m *member) leave() {
-	m.shard.mu.Lock()
-	defer m.shard.mu.Unlock()
-	m.shard.removeLocked(m)
+	s := m.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l, ok := m.sink.(Leaver); ok && s.log != "" && m.index >= 0 && !m.behind {
+		l.Left(resource.Position{Log: s.log, Seq: max(m.after, s.pos)}.String())
+	}
+	s.removeLocked(m)
 }
 
 func (s *shard) removeLocked(m *member) {

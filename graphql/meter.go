@@ -16,7 +16,11 @@ import (
 // admit prepares a request that the caller may make: the request is counted
 // before it is read, its cost before it runs. Either result is nil.
 func (e *Engine) admit(ctx context.Context, who auth.Principal, r Request) (*operation, *Response) {
-	if err := e.options.Quota.Request(ctx, who); err != nil {
+	counted := e.options.Quota
+	if r.Moved {
+		counted = nil
+	}
+	if err := counted.Request(ctx, who); err != nil {
 		return nil, e.limited(ctx, err)
 	}
 	op, failed := e.prepare(ctx, r)
@@ -33,7 +37,7 @@ func (e *Engine) admit(ctx context.Context, who auth.Principal, r Request) (*ope
 			return nil, e.failure(gqlerror.List{err})
 		}
 	}
-	if err := e.options.Quota.Spend(ctx, who, estimated); err != nil {
+	if err := counted.Spend(ctx, who, estimated); err != nil {
 		return nil, e.limited(ctx, err)
 	}
 	return op, nil

@@ -39,6 +39,9 @@ type Request struct {
 	// Trusted marks a document that is the service's own: it runs although it
 	// is not registered.
 	Trusted bool `json:"-"`
+	// Moved marks a subscription that its caller has already, at another engine:
+	// it is not counted as used once more.
+	Moved bool `json:"-"`
 }
 
 // operation is a request that was understood: what to run, with which values.

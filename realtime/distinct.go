@@ -15,8 +15,7 @@ import (
 type distinct struct{ *stream }
 
 var _ interface {
-	graphql.Sink
-	graphql.Pacer
+	outlet
 	graphql.Starter
 } = distinct{}
 
@@ -29,21 +28,21 @@ func (d distinct) start(ctx context.Context, r *http.Request, who auth.Principal
 		d.End(errorList(fault.Of(err), ""))
 		return ended
 	}
-	kind, err := d.hub.engine.Kind(auth.NewContext(ctx, who), req)
+	kind, err := d.hub.kind(ctx, who, req)
 	switch {
 	case fault.Is(err, fault.RateLimited):
 		d.End(errorList(fault.Of(err), ""))
 	case err == nil && kind == "subscription":
-		stop, failed := d.hub.engine.Subscribe(ctx, who, req, lastEventID(r, cursor), d)
-		if failed == nil {
-			return func() { stop(); ended() }
+		sub := &subscription{hub: d.hub, ctx: ctx, who: who, request: req, out: d}
+		if failed := sub.begin(lastEventID(r, cursor)); failed != nil {
+			d.Next(failed.Body, "")
+			d.End(nil)
 		}
-		d.Next(failed.Body, "")
-		d.End(nil)
+		return func() { sub.end(); ended() }
 	case err == nil && kind == "mutation" && r.Method == http.MethodGet:
 		d.End(errorList(fault.New(fault.BadRequest, "a GET does not mutate; use POST"), ""))
 	default:
-		d.execute(func() graphql.Response { return d.hub.engine.Execute(ctx, who, req) }, d)
+		d.execute(func() graphql.Response { return d.hub.execute(ctx, who, req) }, d)
 	}
 	return ended
 }
@@ -78,3 +77,10 @@ func (d distinct) End(errors []byte) {
 
 // Ready implements graphql.Pacer.
 func (d distinct) Ready(ctx context.Context) error { return d.ready(ctx) }
+
+// over implements outlet.
+func (d distinct) over() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.out.shut
+}

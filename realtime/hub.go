@@ -99,9 +99,8 @@ func (o Options) withDefaults() Options {
 }
 
 // Hub holds the live connections of a process. Its methods may be called
-// concurrently. Close or Drain ends it.
+// concurrently. Switch gives it another engine. Close or Drain ends it.
 type Hub struct {
-	engine   Engine
 	verifier *auth.Verifier
 	opts     Options
 	stats    counters
@@ -115,6 +114,11 @@ type Hub struct {
 	// returns. It ends when the hub gives up waiting.
 	life context.Context
 	kill context.CancelFunc
+
+	switching sync.Mutex
+	gate      sync.RWMutex // held by Switch while no engine is in service
+	tenure    *tenure
+	subs      registry
 
 	mu       sync.Mutex
 	conns    map[conn]struct{}
@@ -144,7 +148,7 @@ type conn interface {
 func NewHub(e Engine, v *auth.Verifier, o Options) *Hub {
 	life, kill := context.WithCancel(context.Background())
 	h := &Hub{
-		engine: e, verifier: v, opts: o.withDefaults(),
+		tenure: &tenure{engine: e}, verifier: v, opts: o.withDefaults(),
 		life: life, kill: kill,
 		conns: map[conn]struct{}{}, callers: map[string]int{}, reservations: map[string]*reservation{},
 	}

@@ -20,14 +20,11 @@ type operation struct {
 	cancel context.CancelFunc
 
 	// Guarded by the socket's lock.
-	done bool   // the client hears no more of it
-	stop func() // ends the subscription; nil when there is none (yet)
+	done bool          // the client hears no more of it
+	sub  *subscription // nil when it is none, or has not begun
 }
 
-var _ interface {
-	graphql.Sink
-	graphql.Pacer
-} = (*operation)(nil)
+var _ outlet = (*operation)(nil)
 
 // subscribe starts an operation: planning happens here, on the reader's
 // goroutine, so that a client waits for its own documents; results come from
@@ -47,26 +44,38 @@ func (s *socket) subscribe(m message) {
 		after = resume
 	}
 	defer s.hub.survive(op.fail)
-	kind, err := s.hub.engine.Kind(auth.NewContext(ctx, who), r)
+	kind, err := s.hub.kind(ctx, who, r)
 	if fault.Is(err, fault.RateLimited) {
 		op.fail(errorList(fault.Of(err), ""))
 		return
 	}
 	if err == nil && kind == "subscription" {
-		stop, failed := s.hub.engine.Subscribe(ctx, who, r, after, op)
-		if failed != nil {
+		sub := &subscription{hub: s.hub, ctx: ctx, who: who, request: r, out: op}
+		op.keep(sub)
+		if failed := sub.begin(after); failed != nil {
 			op.fail(errorsOf(*failed))
-			return
 		}
-		op.started(stop)
 		return
 	}
 	s.executing(1)
 	s.hub.wg.Go(func() {
 		defer s.executing(-1)
 		defer s.hub.survive(op.fail)
-		op.result(s.hub.engine.Execute(ctx, who, r))
+		op.result(s.hub.execute(ctx, who, r))
 	})
+}
+
+// kind asks the engine what kind of operation a request is.
+func (h *Hub) kind(ctx context.Context, who auth.Principal, r graphql.Request) (string, error) {
+	t := h.use()
+	defer t.users.Done()
+	return t.engine.Kind(auth.NewContext(ctx, who), r)
+}
+
+func (h *Hub) execute(ctx context.Context, who auth.Principal, r graphql.Request) graphql.Response {
+	t := h.use()
+	defer t.users.Done()
+	return t.engine.Execute(ctx, who, r)
 }
 
 // survive is deferred where an operation runs outside of net/http, which would
@@ -181,16 +190,18 @@ func (op *operation) end(last item) {
 	op.settle()
 }
 
-// started keeps what ends the subscription, or ends it when the operation was
-// over before the engine had returned.
-func (op *operation) started(stop func()) {
+// keep notes the operation's subscription, which is about to begin.
+func (op *operation) keep(sub *subscription) {
 	op.socket.mu.Lock()
-	done := op.done
-	op.stop = stop
-	op.socket.mu.Unlock()
-	if done {
-		stop()
-	}
+	defer op.socket.mu.Unlock()
+	op.sub = sub
+}
+
+// over implements outlet.
+func (op *operation) over() bool {
+	op.socket.mu.Lock()
+	defer op.socket.mu.Unlock()
+	return op.done
 }
 
 // Ready blocks until half of the connection's queue is free: a replay of old
@@ -204,11 +215,11 @@ func (op *operation) Ready(ctx context.Context) error {
 // The socket's lock is not held: the engine has locks of its own.
 func (op *operation) release() {
 	op.socket.mu.Lock()
-	stop := op.stop
+	sub := op.sub
 	op.socket.mu.Unlock()
 	op.settle()
-	if stop != nil {
-		stop()
+	if sub != nil {
+		sub.end()
 	}
 }
 

@@ -25,13 +25,10 @@ type posted struct {
 
 	// Guarded by the reservation's lock.
 	done bool
-	stop func() // ends the subscription; nil when there is none (yet)
+	sub  *subscription // nil when it is none, or has not begun
 }
 
-var _ interface {
-	graphql.Sink
-	graphql.Pacer
-} = (*posted)(nil)
+var _ outlet = (*posted)(nil)
 
 // start begins an operation, or lets it wait for the stream.
 func (r *reservation) start(o *order) error {
@@ -99,19 +96,18 @@ func (r *reservation) registerLocked(o *order) *posted {
 func (op *posted) run(o *order) {
 	h, r := op.res.hub, o.request()
 	defer h.survive(op.End)
-	kind, err := h.engine.Kind(auth.NewContext(op.ctx, o.Who), r)
+	kind, err := h.kind(op.ctx, o.Who, r)
 	switch {
 	case fault.Is(err, fault.RateLimited):
 		op.End(errorList(fault.Of(err), ""))
 	case err == nil && kind == "subscription":
-		stop, failed := h.engine.Subscribe(op.ctx, o.Who, r, o.After, op)
-		if failed == nil {
-			op.started(stop)
-		} else if op.Next(failed.Body, "") {
+		sub := &subscription{hub: h, ctx: op.ctx, who: o.Who, request: r, out: op}
+		op.keep(sub)
+		if failed := sub.begin(o.After); failed != nil && op.Next(failed.Body, "") {
 			op.End(nil)
 		}
 	default:
-		op.stream.execute(func() graphql.Response { return h.engine.Execute(op.ctx, o.Who, r) }, op)
+		op.stream.execute(func() graphql.Response { return h.execute(op.ctx, o.Who, r) }, op)
 	}
 }
 
@@ -174,27 +170,29 @@ func (op *posted) End(errors []byte) {
 // Ready implements graphql.Pacer.
 func (op *posted) Ready(ctx context.Context) error { return op.stream.ready(ctx) }
 
-// started keeps what ends the subscription, or ends it when the operation was
-// over before the engine had returned.
-func (op *posted) started(stop func()) {
+// keep notes the operation's subscription, which is about to begin.
+func (op *posted) keep(sub *subscription) {
 	op.res.mu.Lock()
-	done := op.done
-	op.stop = stop
-	op.res.mu.Unlock()
-	if done {
-		stop()
-	}
+	defer op.res.mu.Unlock()
+	op.sub = sub
+}
+
+// over implements outlet.
+func (op *posted) over() bool {
+	op.res.mu.Lock()
+	defer op.res.mu.Unlock()
+	return op.done
 }
 
 // release ends what runs for an operation that the client no longer wants.
 // No lock is held: the engine has locks of its own.
 func (op *posted) release() {
 	op.res.mu.Lock()
-	stop := op.stop
+	sub := op.sub
 	op.res.mu.Unlock()
 	op.settle()
-	if stop != nil {
-		stop()
+	if sub != nil {
+		sub.end()
 	}
 }
 

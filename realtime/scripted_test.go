@@ -28,6 +28,7 @@ type scripted struct {
 	blocked chan struct{} // receives when a "query block" has begun
 	stopped chan struct{} // receives when a subscription was stopped
 	release chan struct{} // lets a "mutation slow" end
+	gone    string        // a subscription that there is no more
 }
 
 func newScripted() *scripted {
@@ -84,7 +85,10 @@ func (e *scripted) Subscribe(_ context.Context, _ auth.Principal, r graphql.Requ
 		return func() {}, nil
 	case "subscription panics":
 		panic("no")
-	case "subscription ticks":
+	case e.gone:
+		f := failed(fault.ValidationFailed, "no such subscription")
+		return nil, &f
+	case "subscription ticks", "subscription ticks more":
 	default:
 		f := failed(fault.ValidationFailed, "no such subscription")
 		return nil, &f

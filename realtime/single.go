@@ -183,13 +183,13 @@ func (h *Hub) post(w http.ResponseWriter, r *http.Request, who auth.Principal, t
 // plans reports whether the operation can be begun, having answered otherwise.
 func (h *Hub) plans(w http.ResponseWriter, r *http.Request, who auth.Principal, req graphql.Request) bool {
 	ctx := r.Context()
-	kind, err := h.engine.Kind(auth.NewContext(ctx, who), req)
+	kind, err := h.kind(ctx, who, req)
 	switch {
 	case fault.Is(err, fault.RateLimited):
 		refuseErrand(w, err)
 		return false
 	case err != nil:
-		failed := h.engine.Execute(ctx, who, req) // says where, and all that is wrong
+		failed := h.execute(ctx, who, req) // says where, and all that is wrong
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.Header().Set("Cache-Control", "no-store")
 		w.WriteHeader(http.StatusBadRequest)

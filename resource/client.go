@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -112,7 +113,7 @@ func (c *Client) Submit(ctx context.Context, cmd Command) (Record, error) {
 	}
 	m, err := c.bus.Call(ctx, c.bus.Subjects().Command(cmd.Type, string(cmd.Verb)), nil, body)
 	if err != nil {
-		return Record{}, err
+		return Record{}, c.stranger(cmd, err)
 	}
 	var r reply
 	if err := json.Unmarshal(m.Data, &r); err != nil {
@@ -120,6 +121,20 @@ func (c *Client) Submit(ctx context.Context, cmd Command) (Record, error) {
 	}
 	c.settle(ctx, r.Seq)
 	return Record{Raw: r.Record, Seq: r.Seq}, nil
+}
+
+// stranger tells the refusal of a field by a worker with another schema, which
+// is no mistake of the caller, from that of a field that is none here either.
+func (c *Client) stranger(cmd Command, err error) error {
+	f := fault.Of(err)
+	name, ok := strings.CutPrefix(f.Field, "input.")
+	if !ok || f.Code != fault.BadUserInput || f.Message != noField(cmd.Type, name).Message {
+		return err
+	}
+	if _, unknown := readInput(c.model, cmd); unknown != nil {
+		return err
+	}
+	return fault.Wrap(err, fault.Unavailable, "the worker that was asked has another schema, without %s.%s; nothing was changed: try again when all processes have the same schema", cmd.Type, name)
 }
 
 // settled is how long an answer is held back for this process's view: what a

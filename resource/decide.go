@@ -112,7 +112,7 @@ func readInput(m *schema.Model, cmd Command) (asked, error) {
 			usable = name == "id"
 		}
 		if !usable {
-			return asked{}, fault.Input("input."+name, "%s has no field %q that can be set", r.Name, name)
+			return asked{}, noField(r.Name, name)
 		}
 		if (name != "id" && f != r.Owner) || isNull(value) {
 			continue
@@ -122,6 +122,10 @@ func readInput(m *schema.Model, cmd Command) (asked, error) {
 		}
 	}
 	return asked{cmd, r, input}, nil
+}
+
+func noField(typ, name string) *fault.Error {
+	return fault.Input("input."+name, "%s has no field %q that can be set", typ, name)
 }
 
 // draft is a record in the making.

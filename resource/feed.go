@@ -41,6 +41,7 @@ type Feed struct {
 	ring     ring
 	watchers map[Watcher]struct{}
 	ready    chan struct{} // closed when the view first caught up
+	next     *Feed         // which follows this one; nil as a rule
 }
 
 // NewFeed returns a feed that will fill v. Run makes it go.
@@ -203,12 +204,25 @@ func (f *Feed) Now() Position {
 	return Position{Log: f.bus.LogID(), Seq: f.now}
 }
 
+// Succeed says that next is about to take this feed's place: from now on those
+// who wait for a position wait for both, so that what was answered here is also
+// seen there.
+func (f *Feed) Succeed(next *Feed) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.next = next
+}
+
 // waitFor returns nil when the view shows seq.
 func (f *Feed) waitFor(ctx context.Context, seq uint64) error {
 	for {
 		f.mu.Lock()
 		if f.now >= seq {
+			next := f.next
 			f.mu.Unlock()
+			if next != nil {
+				return next.waitFor(ctx, seq)
+			}
 			return nil
 		}
 		if f.moved == nil {

@@ -14,8 +14,9 @@ import (
 // comes on top goes over the bus, where other workers may be free.
 
 // Use lets w carry out commands of this client. It is for a worker of the same
-// process on the same bus, and is called before the first Submit; the client
-// must not be used any more when w's Run has returned.
+// process on the same bus, and is called before the first Submit. Once w has
+// been ready it serves the client until the bus is closed, also when its Run has
+// returned.
 func (c *Client) Use(w *Worker) { c.here = w }
 
 // carryHere carries out a command unless there is no free worker here.

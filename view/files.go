@@ -52,6 +52,16 @@ func lock(ctx context.Context, dir string) (*files, error) {
 	return nil, errors.Join(err, db.Close())
 }
 
+// Remove deletes a directory with a view that nobody needs any more. It fails,
+// and deletes nothing, while a process uses it.
+func Remove(ctx context.Context, dir string) error {
+	f, err := lock(ctx, dir)
+	if err != nil {
+		return fmt.Errorf("remove the view in %s: %w", dir, err)
+	}
+	return errors.Join(f.close(), os.RemoveAll(dir))
+}
+
 func openDB(path string, settings ...string) (*sql.DB, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {

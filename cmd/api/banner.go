@@ -46,9 +46,11 @@ func bannerText(ctx context.Context, c boot.Config, rooms *boot.Rooms, namespace
 	p("# Who you are, for a day: a user and an administrator")
 	p("USER_TOKEN=%s", user)
 	p("ADMIN_TOKEN=%s", admin)
-	if rooms.Model.Resource("User") != nil && rooms.Model.Resource("Post") != nil {
+	now, done := rooms.Use()
+	defer done()
+	if now.Model.Resource("User") != nil && now.Model.Resource("Post") != nil {
 		b.WriteString(socialBanner(c.PublicURL, service, namespace, rooms.Partner, func(id string) bool {
-			found, err := rooms.View.Get(ctx, "User", []string{id})
+			found, err := now.View.Get(ctx, "User", []string{id})
 			return err == nil && found[0] != nil
 		}))
 	} else {

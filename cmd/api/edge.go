@@ -14,7 +14,6 @@ import (
 	"tidings/graphql"
 	"tidings/quota"
 	"tidings/realtime"
-	"tidings/soap"
 )
 
 // edge is the public port: it finds out who calls and which binding answers.
@@ -38,21 +37,20 @@ func newEdge(c boot.Config, rooms *boot.Rooms, log *slog.Logger) (*edge, error) 
 		return nil, err
 	}
 	e.names.trusted = e.proxies.Trust
-	e.hub = realtime.NewHub(rooms.Engine, rooms.Verifier, realtime.Options{
+	first, done := rooms.Use()
+	defer done()
+	e.hub = realtime.NewHub(first.Engine, rooms.Verifier, realtime.Options{
 		AllowedOrigins: c.AllowedOrigins(), DrainWindow: e.window, Ready: rooms.CaughtUp, Logger: log,
 		MaxMessage: c.MaxBody, MaxOperations: c.MaxOperations, MaxQueue: c.MaxQueue, MaxPerCaller: c.SocketsPerCaller(),
 		Bus: rooms.Bus,
 	})
-	gateway, err := soap.NewGateway(rooms.Bus, rooms.Model, rooms.SOAP())
-	if err != nil {
-		return nil, err
-	}
+	rooms.OnReload(func(engine *graphql.Engine, between func()) { e.hub.Switch(engine, between) })
 	live := e.hub.Wrap(http.HandlerFunc(e.query))
 	e.mux.Handle("/graphql", cors{c.AllowedOrigins()}.wrap(page(c.Dev, live)))
-	for _, path := range gateway.Paths() {
-		e.mux.Handle(path, gateway)
+	for _, path := range first.Gateway.Paths() { // the settings say which: they are the same after a reload
+		e.mux.HandleFunc(path, e.envelope)
 	}
-	e.namespace = gateway.Namespace()
+	e.namespace = first.Gateway.Namespace()
 	return e, nil
 }
 
@@ -69,7 +67,16 @@ func (e *edge) query(w http.ResponseWriter, r *http.Request) {
 		unauthenticated(w, r, fault.Of(err))
 		return
 	}
-	e.rooms.Engine.ServeHTTP(w, r.WithContext(auth.NewContext(r.Context(), who)))
+	now, done := e.rooms.Use()
+	defer done()
+	now.Engine.ServeHTTP(w, r.WithContext(auth.NewContext(r.Context(), who)))
+}
+
+// envelope answers what is meant for SOAP.
+func (e *edge) envelope(w http.ResponseWriter, r *http.Request) {
+	now, done := e.rooms.Use()
+	defer done()
+	now.Gateway.ServeHTTP(w, r)
 }
 
 // unauthenticated answers a token that is not good (RFC 6750).

@@ -57,7 +57,7 @@ func newService(t *testing.T, args ...string) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rooms, err := boot.Open(t.Context(), c, log)
+	rooms, err := boot.Open(t.Context(), c, boot.Role{Edge: true, Writes: true}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,10 +66,10 @@ func newService(t *testing.T, args ...string) *service {
 			t.Error(err)
 		}
 	})
-	runParts(t, log, rooms)
 	if s.edge, err = newEdge(c, rooms, log); err != nil {
 		t.Fatal(err)
 	}
+	runParts(t, log, rooms)
 	s.Server = httptest.NewServer(s.edge)
 	t.Cleanup(s.Close)
 	return s
@@ -78,14 +78,9 @@ func newService(t *testing.T, args ...string) *service {
 // runParts runs the parts below the edge until the test ends.
 func runParts(t *testing.T, log *slog.Logger, rooms *boot.Rooms) {
 	t.Helper()
-	parts := rooms.Reading()
-	writing, err := rooms.Writing()
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- proc.Run(ctx, log, append(parts, writing...)...) }()
+	go func() { ended <- proc.Run(ctx, log, rooms.Parts()...) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

@@ -178,7 +178,7 @@ func pod(t *testing.T, url string, args ...string) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rooms, err := boot.Open(t.Context(), c, log)
+	rooms, err := boot.Open(t.Context(), c, boot.Role{Edge: true, Writes: true}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,10 +187,10 @@ func pod(t *testing.T, url string, args ...string) *service {
 			t.Error(err)
 		}
 	})
-	runParts(t, log, rooms)
 	if s.edge, err = newEdge(c, rooms, log); err != nil {
 		t.Fatal(err)
 	}
+	runParts(t, log, rooms)
 	s.Server = httptest.NewServer(s.edge)
 	t.Cleanup(s.Close)
 	return s

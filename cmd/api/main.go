@@ -52,12 +52,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if c.PublicURL == "" {
 		c.PublicURL = localURL(public.Addr())
 	}
-	rooms, err := boot.Open(ctx, c, log)
+	rooms, err := boot.Open(ctx, c, boot.Role{Edge: true, Writes: c.NATSURL == "", Console: stderr}, log)
 	if err != nil {
 		return err
-	}
-	if err := rooms.Admit(ctx, c.NATSURL == ""); err != nil {
-		return errors.Join(err, rooms.Close())
 	}
 	defer proc.Ballast()()
 	parts, err := parts(c, rooms, log, public, stdout)
@@ -83,14 +80,7 @@ func parts(c boot.Config, rooms *boot.Rooms, log *slog.Logger, public net.Listen
 		}
 		list = append(list, proc.Part{Name: "admin", Run: func(ctx context.Context) error { return proc.Admin(ctx, log, l, e.ready) }})
 	}
-	list = append(list, rooms.Reading()...)
-	if c.NATSURL == "" {
-		writing, err := rooms.Writing()
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, writing...)
-	}
+	list = append(list, rooms.Parts()...)
 	list = append(list, proc.Part{Name: "edge", Run: func(ctx context.Context) error {
 		return proc.ServeHTTP(ctx, log, public, e, e.drain)
 	}})

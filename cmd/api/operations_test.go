@@ -212,7 +212,7 @@ func TestOperationsThatDoNotFitAreRefusedAtTheStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rooms, err := boot.Open(t.Context(), c, slog.New(slog.DiscardHandler))
+		rooms, err := boot.Open(t.Context(), c, boot.Role{Edge: true}, slog.New(slog.DiscardHandler))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", args, err)
 		}

@@ -39,18 +39,11 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	rooms, err := boot.Open(ctx, c, log)
+	rooms, err := boot.Open(ctx, c, boot.Role{Writes: true, Console: stderr}, log)
 	if err != nil {
 		return err
 	}
-	if err := rooms.Admit(ctx, true); err != nil {
-		return errors.Join(err, rooms.Close())
-	}
-	writing, err := rooms.Writing()
-	if err != nil {
-		return errors.Join(err, rooms.Close())
-	}
-	parts := append(rooms.Reading(), writing...)
+	parts := rooms.Parts()
 	if c.Admin != "" {
 		l, err := net.Listen("tcp", c.Admin)
 		if err != nil {

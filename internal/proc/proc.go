@@ -29,16 +29,26 @@ func Logger(w io.Writer, level string, text bool) (*slog.Logger, error) {
 	return slog.New(slog.NewJSONHandler(w, o)), nil
 }
 
-// Context returns a context that ends with the first SIGINT or SIGTERM. The
-// second one ends the process at once, with status 1.
+// Context returns a context that ends with the first SIGINT or SIGTERM, or with
+// the SIGHUP of a terminal that was closed, unless that is ignored (nohup). The
+// second one ends the process at once, with status 1. From then on no other
+// SIGHUP ends the process: see Hangups.
 func Context() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	attached := !signal.Ignored(syscall.SIGHUP) && !terminalGone()
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	end := func() {
+		for s := range signals {
+			if s != syscall.SIGHUP || attached && terminalGone() {
+				return
+			}
+		}
+	}
 	go func() {
-		<-signals
+		end()
 		cancel()
-		<-signals
+		end()
 		os.Exit(1)
 	}()
 	return ctx, cancel

@@ -9,13 +9,14 @@ import (
 
 	"tidings/bus"
 	"tidings/resource"
+	"tidings/schema"
 )
 
-// Admit refuses to start with a schema that stored records do not fit. Every
-// process looks; those that write also reserve the values of fields that became
+// admit refuses a schema that stored records do not fit. Every process looks;
+// those that write also reserve the values of fields that became
 // unique, and note that the records fit, so that the others need not look again.
-func (r *Rooms) Admit(ctx context.Context, writes bool) error {
-	err := resource.Admit(ctx, r.Bus, r.Model, resource.AdmitOptions{Write: writes, Flawed: r.config.Flawed, Logger: r.log})
+func (r *Rooms) admit(ctx context.Context, m *schema.Model) error {
+	err := resource.Admit(ctx, r.Bus, m, resource.AdmitOptions{Write: r.role.Writes, Flawed: r.config.Flawed, Logger: r.log})
 	if errors.Is(err, resource.ErrFlawed) {
 		return fmt.Errorf("%w\n`api schema check --against-log` lists them all; mend the records under the old schema or change the new one (docs/schema.md, Changing a schema), or start all the same with --allow-flawed", err)
 	}

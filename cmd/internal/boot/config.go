@@ -295,10 +295,12 @@ Usage:
                                    status 1 when something breaks: api schema check --help
   api schema check --against-log   say which stored records do not fit the schema
   api token --sub NAME [--roles USER,ADMIN] [--ttl 24h] [--data DIR]
-                                   print a token of the development key`,
+                                   print a token of the development key
+Signals: INT and TERM drain, then end; HUP reloads the schema and the registered operations.`,
 	"worker": `
 Usage:
-  worker [settings]                carry out commands and SOAP calls for the bus`,
+  worker [settings]                carry out commands and SOAP calls for the bus
+Signals: INT and TERM end; HUP reloads the schema.`,
 }
 
 func (c *Config) print(print func(string, ...any)) {

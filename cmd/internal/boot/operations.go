@@ -18,9 +18,9 @@ const (
 
 // persisted says which documents clients may name. The operations directory is
 // read anew each time; an error names the file.
-func (r *Rooms) persisted(ctx context.Context) (p graphql.Persisted, err error) {
+func (r *Rooms) persisted() (p graphql.Persisted, err error) {
 	c := r.config
-	p.Only = c.RegisteredOnly
+	p.Only, p.Shared = c.RegisteredOnly, r.shared
 	if c.Operations != "" {
 		if p.Registered, err = graphql.ReadOperations(os.DirFS(c.Operations)); err != nil {
 			return p, fmt.Errorf("the operations in %s are refused:\n%w", c.Operations, err)
@@ -29,24 +29,26 @@ func (r *Rooms) persisted(ctx context.Context) (p graphql.Persisted, err error) 
 	if c.RegisteredOnly && p.Registered.Len() == 0 {
 		return p, errors.New("TIDINGS_REGISTERED_ONLY is set, but no operation is registered: name their directory with TIDINGS_OPERATIONS")
 	}
-	if c.RegisteredOnly || !c.APQ {
-		return p, nil
-	}
-	k, err := r.Bus.Bucket(ctx, bus.BucketOptions{
-		Name: bucketOperations, Description: "Documents that clients have registered, by their SHA-256.",
-		MaxAge: c.APQAge, MaxBytes: c.APQBytes, Forget: true,
-	})
-	if err != nil {
-		return p, err
-	}
-	p.Shared = k
 	return p, nil
 }
 
-// answers is where the answers to requests with an idempotency key are kept.
-func (r *Rooms) answers(ctx context.Context) (graphql.Store, error) {
-	return r.Bus.Bucket(ctx, bus.BucketOptions{
+// openBuckets opens where documents are kept that clients have registered, and
+// the answers to requests with an idempotency key.
+func (r *Rooms) openBuckets(ctx context.Context) (err error) {
+	c := r.config
+	if !c.RegisteredOnly && c.APQ {
+		k, err := r.Bus.Bucket(ctx, bus.BucketOptions{
+			Name: bucketOperations, Description: "Documents that clients have registered, by their SHA-256.",
+			MaxAge: c.APQAge, MaxBytes: c.APQBytes, Forget: true,
+		})
+		if err != nil {
+			return err
+		}
+		r.shared = k
+	}
+	r.answers, err = r.Bus.Bucket(ctx, bus.BucketOptions{
 		Name: bucketAnswers, Description: "Answers of mutations, by caller and idempotency key.",
-		MaxAge: r.config.IdempotencyAge, MaxBytes: r.config.IdempotencyBytes,
+		MaxAge: c.IdempotencyAge, MaxBytes: c.IdempotencyBytes,
 	})
+	return err
 }

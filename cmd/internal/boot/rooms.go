@@ -1,13 +1,14 @@
 package boot
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,37 +17,55 @@ import (
 	"tidings/graphql"
 	"tidings/internal/proc"
 	"tidings/quota"
-	"tidings/resource"
 	"tidings/schema"
-	"tidings/service"
-	"tidings/soap"
-	"tidings/view"
 )
 
 // Rooms are the parts that the edge and the worker share, built from the
-// bottom up: the model, the bus, the view, the feed that fills it, the client
-// that reads it and the engine that answers with it.
+// bottom up: the bus, what counts callers, and the edition of all that depends
+// on the schema.
 type Rooms struct {
 	Credentials
-	Model  *schema.Model
-	Bus    *bus.Bus
-	View   *view.View
-	Feed   *resource.Feed
-	Client *resource.Client
-	Quota  *quota.Limiter
-	Engine *graphql.Engine
+	Bus   *bus.Bus
+	Quota *quota.Limiter
 
-	config Config
-	log    *slog.Logger
-	// serving are closed when the parts of Writing take work; none elsewhere.
-	serving []<-chan struct{}
+	config  Config
+	role    Role
+	log     *slog.Logger
+	shared  graphql.Store // documents that clients register; nil: none are
+	answers graphql.Store
 	away    atomic.Int64 // since when the bus is away, in Unix nanoseconds; 0 when it is there
+
+	gate    sync.RWMutex
+	edition *Edition // in service
+	move    Switch   // nil: there are no subscriptions
+
+	look, looked string // the files as they were read, and at the last look
 }
 
-// Open builds the rooms. An error names the setting to mend where one is to
-// blame. Close closes what was built.
-func Open(ctx context.Context, c Config, log *slog.Logger) (*Rooms, error) {
-	r := &Rooms{config: c, log: log}
+// Role is what a process does with the rooms.
+type Role struct {
+	// Writes: it carries out commands and answers SOAP envelopes.
+	Writes bool
+	// Edge: it has clients.
+	Edge bool
+	// Console is where a person reads why a changed schema is refused, in
+	// development; nil: nowhere but in the log.
+	Console io.Writer
+}
+
+// Switch moves the clients' subscriptions to another engine and calls between
+// while they have none, as realtime.Hub.Switch does.
+type Switch func(e *graphql.Engine, between func())
+
+// OnReload says how subscriptions move to another edition. It is called before
+// the parts run, by those who have clients.
+func (r *Rooms) OnReload(s Switch) { r.move = s }
+
+// Open builds the rooms, and refuses a schema that stored records do not fit. An
+// error names the setting to mend where one is to blame. Close closes what was
+// built.
+func Open(ctx context.Context, c Config, role Role, log *slog.Logger) (*Rooms, error) {
+	r := &Rooms{config: c, role: role, log: log}
 	if err := r.open(ctx); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -58,7 +77,9 @@ func (r *Rooms) open(ctx context.Context) (err error) {
 	if r.Credentials, err = c.Credentials(r.log); err != nil {
 		return err
 	}
-	if r.Model, err = c.LoadSchema(); err != nil {
+	r.look = c.look()
+	model, err := c.LoadSchema()
+	if err != nil {
 		return err
 	}
 	if c.Service == "" && !c.Dev {
@@ -67,56 +88,17 @@ func (r *Rooms) open(ctx context.Context) (err error) {
 	if r.Bus, err = bus.Open(ctx, c.bus(r.log)); err != nil {
 		return fmt.Errorf("open the bus: %w", err)
 	}
-	if err := r.openView(ctx); err != nil {
-		return fmt.Errorf("open the view: %w", err)
-	}
-	r.Feed = resource.NewFeed(r.Bus, r.Model, r.View, resource.FeedOptions{Logger: r.log})
-	r.Client = resource.NewClient(r.Bus, r.Model, r.View, r.Feed)
 	if r.Quota, err = c.quota(r.Bus, r.log); err != nil {
 		return err
 	}
-	persisted, err := r.persisted(ctx)
-	if err != nil {
+	if err := r.openBuckets(ctx); err != nil {
 		return err
 	}
-	answers, err := r.answers(ctx)
-	if err != nil {
+	if r.edition, err = r.build(ctx, model, nil); err != nil {
 		return err
 	}
-	services, err := service.New(r.Bus, r.Model)
-	if err != nil {
-		return fmt.Errorf("schema %s is refused:\n%w", c.Schema, err)
-	}
-	r.Engine, err = graphql.New(r.Model, r.Client, r.Feed, graphql.Options{
-		Logger:        r.log,
-		Introspection: c.introspection,
-		Limits:        c.limits(),
-		Timeout:       c.MaxTime,
-		Quota:         r.Quota,
-		Persisted:     persisted,
-		Answers:       answers,
-		CacheMaxAge:   c.CacheMaxAge,
-		Services:      services,
-	})
-	return err
-}
-
-// openView opens the view. One that shows more than the log holds (the log was
-// restored from a backup, or a power cut took its end) is built anew.
-func (r *Rooms) openView(ctx context.Context) error {
-	_, last, err := r.Bus.State(ctx)
-	if err != nil {
-		return err
-	}
-	o := view.Options{Dir: r.config.viewDir(), Memory: cmp.Or(r.config.ViewMemory<<20, -1), Logger: r.log}
-	if r.View, err = view.Open(ctx, r.Model, r.Bus.LogID(), o); err != nil || r.View.Position() <= last {
-		return err
-	}
-	if err := errors.Join(r.View.Condemn(), r.View.Close()); err != nil {
-		return err
-	}
-	r.View, err = view.Open(ctx, r.Model, r.Bus.LogID(), o)
-	return err
+	r.sweepViews(ctx, r.edition.dir)
+	return r.admit(ctx, model)
 }
 
 // LoadSchema compiles the schema directory. A schema with root fields that these
@@ -161,32 +143,10 @@ func (c Config) introspection(who auth.Principal) bool {
 	return c.Dev || who.Roles.Has(schema.Admin)
 }
 
-// SOAP are the options that both ends of the SOAP binding share.
-func (r *Rooms) SOAP() soap.Options {
-	return soap.Options{
-		Service: r.config.ServiceName(), Address: r.config.PublicURL,
-		TrustTransport: r.config.Dev || r.config.TrustTransport,
-		Ready:          r.Feed.Ready(), WaitFor: r.Client.WaitFor,
-		Quota: r.Quota, Logger: r.log,
-	}
-}
-
-// Reading are the parts of every process: the keys of tokens, and the feed,
-// which keeps the view true and tells the live operations.
-func (r *Rooms) Reading() []proc.Part {
-	return []proc.Part{{Name: "keys", Run: r.Verifier.Run}, {Name: "feed", Run: r.Feed.Run}, {Name: "quota", Run: r.Quota.Run}}
-}
-
-// Writing are the parts of a worker: it carries out commands and answers SOAP.
-func (r *Rooms) Writing() ([]proc.Part, error) {
-	w := resource.NewWorker(r.Bus, r.Model, resource.WorkerOptions{Logger: r.log})
-	s, err := soap.NewService(r.Bus, r.Model, r.Engine, r.Accounts, r.Verifier, r.SOAP())
-	if err != nil {
-		return nil, err
-	}
-	r.Client.Use(w)
-	r.serving = []<-chan struct{}{w.Ready(), s.Ready()}
-	return []proc.Part{{Name: "worker", Run: w.Run}, {Name: "soap", Run: s.Run}}, nil
+// Parts are what runs in every process: the keys of tokens, what counts
+// callers, and the editions, which end with an error that no process survives.
+func (r *Rooms) Parts() []proc.Part {
+	return []proc.Part{{Name: "keys", Run: r.Verifier.Run}, {Name: "quota", Run: r.Quota.Run}, {Name: "rooms", Run: r.run}}
 }
 
 // awayGrace is how long the bus may be away before a process says that it is
@@ -194,17 +154,12 @@ func (r *Rooms) Writing() ([]proc.Part, error) {
 // otherwise all processes would be taken out of service at once, and for nothing.
 const awayGrace = 15 * time.Second
 
-// Started returns nil when the view has
-// caught up with the log and the parts of Writing take work, or with ctx's error.
+// Started returns nil when the view has caught up with the log and the worker,
+// if there is one, takes work, or with ctx's error.
 func (r *Rooms) Started(ctx context.Context) error {
-	for _, c := range append([]<-chan struct{}{r.Feed.Ready()}, r.serving...) {
-		select {
-		case <-c:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
+	e, done := r.Use()
+	defer done()
+	return e.started(ctx)
 }
 
 // Ready returns nil when the process can answer: the view has caught up with
@@ -217,12 +172,8 @@ func (r *Rooms) Ready() error {
 	if err := r.Verifier.Ready(); err != nil {
 		return err
 	}
-	for _, c := range r.serving {
-		select {
-		case <-c:
-		default:
-			return errors.New("the worker is not started yet")
-		}
+	if e := r.current(); !e.serves() {
+		return errors.New("the worker is not started yet")
 	}
 	err := r.Bus.Ready()
 	if err == nil {
@@ -238,10 +189,10 @@ func (r *Rooms) Ready() error {
 }
 
 // CaughtUp returns nil once the view has shown all that was in the log when
-// the process started.
+// the process started. An edition that comes later has done so before it serves.
 func (r *Rooms) CaughtUp() error {
 	select {
-	case <-r.Feed.Ready():
+	case <-r.current().Feed.Ready():
 		return nil
 	default:
 		return errors.New("the view is still catching up with the log")
@@ -251,11 +202,8 @@ func (r *Rooms) CaughtUp() error {
 // Close closes what Open built, from the top down.
 func (r *Rooms) Close() error {
 	var errs []error
-	if r.Engine != nil {
-		r.Engine.Close()
-	}
-	if r.View != nil {
-		errs = append(errs, r.View.Close())
+	if r.edition != nil {
+		errs = append(errs, r.edition.close())
 	}
 	if r.Bus != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

@@ -1,0 +1,231 @@
+package boot
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"tidings/graphql"
+	"tidings/internal/proc"
+	"tidings/resource"
+	"tidings/schema"
+	"tidings/service"
+	"tidings/soap"
+	"tidings/view"
+)
+
+// Edition is all that depends on the schema. A reload builds another one beside
+// it. It must not be used after what Use returned was called.
+type Edition struct {
+	Model *schema.Model
+	*store
+	Client *resource.Client
+	Engine *graphql.Engine
+	// Gateway is the edge of SOAP; nil where there is no edge.
+	Gateway *soap.Gateway
+
+	worker  *resource.Worker // nil where nothing is written, and so is soap
+	soap    *soap.Service
+	writing *running       // the two
+	users   sync.WaitGroup // requests that have begun here
+}
+
+// store is the view and what fills it. Editions whose schemas store and index
+// alike share it.
+type store struct {
+	View *view.View
+	Feed *resource.Feed
+
+	dir     string // of the view; empty: a temporary one
+	reading *running
+}
+
+// Use returns the edition in service; the caller calls done when it no longer
+// uses it.
+func (r *Rooms) Use() (e *Edition, done func()) {
+	r.gate.RLock()
+	defer r.gate.RUnlock()
+	r.edition.users.Add(1)
+	return r.edition, r.edition.users.Done
+}
+
+// current is for looks that take no time.
+func (r *Rooms) current() *Edition {
+	r.gate.RLock()
+	defer r.gate.RUnlock()
+	return r.edition
+}
+
+// build builds the edition of a model, with the store of the old one if it
+// fits. Nothing runs yet.
+func (r *Rooms) build(ctx context.Context, m *schema.Model, old *Edition) (*Edition, error) {
+	e := &Edition{Model: m}
+	if old != nil && old.Model.Fingerprint == m.Fingerprint {
+		e.store = old.store
+	}
+	if err := r.furnish(ctx, e); err != nil {
+		if old != nil && e.store == old.store {
+			e.store = nil
+		}
+		return nil, errors.Join(err, e.close())
+	}
+	return e, nil
+}
+
+func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
+	if e.store == nil {
+		if e.store, err = r.openStore(ctx, e.Model); err != nil {
+			return fmt.Errorf("open the view: %w", err)
+		}
+	}
+	e.Client = resource.NewClient(r.Bus, e.Model, e.View, e.Feed)
+	persisted, err := r.persisted()
+	if err != nil {
+		return err
+	}
+	c := r.config
+	services, err := service.New(r.Bus, e.Model)
+	if err != nil {
+		return fmt.Errorf("schema %s is refused:\n%w", c.Schema, err)
+	}
+	e.Engine, err = graphql.New(e.Model, e.Client, e.Feed, graphql.Options{
+		Logger:        r.log,
+		Introspection: c.introspection,
+		Limits:        c.limits(),
+		Timeout:       c.MaxTime,
+		Quota:         r.Quota,
+		Persisted:     persisted,
+		Answers:       r.answers,
+		CacheMaxAge:   c.CacheMaxAge,
+		Services:      services,
+	})
+	if err != nil {
+		return err
+	}
+	o := soap.Options{
+		Service: c.ServiceName(), Address: c.PublicURL,
+		TrustTransport: c.Dev || c.TrustTransport,
+		Ready:          e.Feed.Ready(), WaitFor: e.Client.WaitFor,
+		Quota: r.Quota, Logger: r.log,
+	}
+	if r.role.Edge {
+		if e.Gateway, err = soap.NewGateway(r.Bus, e.Model, o); err != nil {
+			return err
+		}
+	}
+	if r.role.Writes {
+		e.worker = resource.NewWorker(r.Bus, e.Model, resource.WorkerOptions{Logger: r.log})
+		e.Client.Use(e.worker)
+		e.soap, err = soap.NewService(r.Bus, e.Model, e.Engine, r.Accounts, r.Verifier, o)
+	}
+	return err
+}
+
+// openStore opens the view of a model in a directory of its own. One that shows
+// more than the log holds (the log was restored from a backup, or a power cut
+// took its end) is built anew.
+func (r *Rooms) openStore(ctx context.Context, m *schema.Model) (*store, error) {
+	_, last, err := r.Bus.State(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &store{}
+	if dir := r.config.viewDir(); dir != "" {
+		s.dir = filepath.Join(dir, m.Fingerprint[:viewName])
+	}
+	o := view.Options{Dir: s.dir, Memory: cmp.Or(r.config.ViewMemory<<20, -1), Logger: r.log}
+	if s.View, err = view.Open(ctx, m, r.Bus.LogID(), o); err != nil {
+		return nil, err
+	}
+	if s.View.Position() > last {
+		if err := errors.Join(s.View.Condemn(), s.View.Close()); err != nil {
+			return nil, err
+		}
+		if s.View, err = view.Open(ctx, m, r.Bus.LogID(), o); err != nil {
+			return nil, err
+		}
+	}
+	s.Feed = resource.NewFeed(r.Bus, m, s.View, resource.FeedOptions{Logger: r.log})
+	return s, nil
+}
+
+// viewName is how many digits of a schema's fingerprint name its view.
+const viewName = 16
+
+// sweepViews deletes the views of other schemas than the one that is kept: a
+// process that was killed leaves its own. What cannot be deleted is in use, or
+// is tried again at the next start.
+func (r *Rooms) sweepViews(ctx context.Context, kept string) {
+	if kept == "" {
+		return
+	}
+	dirs, _ := filepath.Glob(filepath.Join(filepath.Dir(kept), "[0-9a-f]*")) // the pattern is good
+	for _, dir := range dirs {
+		info, err := os.Stat(dir)
+		if dir == kept || err != nil || !info.IsDir() || len(filepath.Base(dir)) != viewName {
+			continue
+		}
+		if err := view.Remove(ctx, dir); err != nil {
+			r.log.Warn("the view of another schema cannot be deleted", "err", err)
+		}
+	}
+}
+
+// read makes the feed run; fail gets its error when it ends by itself.
+func (e *Edition) read(ctx context.Context, fail func(error)) {
+	if e.reading == nil {
+		e.reading = run(ctx, fail, proc.Part{Name: "feed", Run: e.Feed.Run})
+	}
+}
+
+// write makes the worker and SOAP run, if there are any.
+func (e *Edition) write(ctx context.Context, fail func(error)) {
+	if e.worker != nil {
+		e.writing = run(ctx, fail, proc.Part{Name: "worker", Run: e.worker.Run}, proc.Part{Name: "soap", Run: e.soap.Run})
+	}
+}
+
+// serves reports whether the worker, if there is one, takes work.
+func (e *Edition) serves() bool {
+	if e.worker == nil {
+		return true
+	}
+	for _, ready := range []<-chan struct{}{e.worker.Ready(), e.soap.Ready()} {
+		select {
+		case <-ready:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func (e *Edition) started(ctx context.Context) error {
+	all := []<-chan struct{}{e.Feed.Ready()}
+	if e.worker != nil {
+		all = append(all, e.worker.Ready(), e.soap.Ready())
+	}
+	for _, ready := range all {
+		select {
+		case <-ready:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// close closes the edition and its store. Nothing of it runs.
+func (e *Edition) close() error {
+	if e.Engine != nil {
+		e.Engine.Close()
+	}
+	if e.store == nil {
+		return nil
+	}
+	return e.View.Close()
+}

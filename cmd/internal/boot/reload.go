@@ -1,0 +1,171 @@
+package boot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"tidings/internal/proc"
+	"tidings/schema"
+	"tidings/view"
+)
+
+// run runs the edition in service until ctx ends. After each reload that is the
+// next one. It returns the error of a part that the process cannot do without.
+func (r *Rooms) run(ctx context.Context) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	hangups, stop := proc.Hangups()
+	defer stop()
+	first := r.current()
+	first.read(ctx, fail)
+	first.write(ctx, fail)
+	defer func() {
+		last := r.current()
+		last.writing.stop()
+		last.reading.stop()
+	}()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-hangups:
+			r.look = r.config.look()
+			r.reload(ctx, fail)
+		case <-look.C:
+			if r.config.Dev && r.changed() {
+				r.reload(ctx, fail)
+			}
+		case <-ctx.Done():
+			if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return nil
+		}
+	}
+}
+
+// reload puts what the schema directory holds now into service, or says why it
+// cannot; then the old edition stays, and nobody notices.
+func (r *Rooms) reload(ctx context.Context, fail func(error)) {
+	start, old := time.Now(), r.current()
+	next, err := r.prepare(ctx, old, fail)
+	if err != nil {
+		r.refused(ctx, err)
+		return
+	}
+	old.writing.stop()
+	r.replace(ctx, old, next)
+	r.reloaded(ctx, old, next, time.Since(start))
+	old.users.Wait()
+	if err := r.discard(ctx, old, next); err != nil {
+		r.log.LogAttrs(ctx, slog.LevelWarn, "what served the old schema cannot be closed", slog.Any("err", err))
+	}
+}
+
+// prepare builds the next edition beside the old one and makes it run. When it
+// returns, its view shows the log, and its worker takes work.
+func (r *Rooms) prepare(ctx context.Context, old *Edition, fail func(error)) (*Edition, error) {
+	m, err := r.config.LoadSchema()
+	if err != nil {
+		return nil, err
+	}
+	next, err := r.build(ctx, m, old)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.settle(ctx, next, fail); err != nil {
+		return nil, errors.Join(err, r.discard(ctx, next, old))
+	}
+	return next, nil
+}
+
+func (r *Rooms) settle(ctx context.Context, next *Edition, fail func(error)) error {
+	if err := r.admit(ctx, next.Model); err != nil {
+		return err
+	}
+	next.read(ctx, fail)
+	select {
+	case <-next.Feed.Ready():
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	next.write(ctx, fail)
+	return next.started(ctx)
+}
+
+// lag is how long requests may wait for the next view to show what the old one
+// has shown. As a rule that is milliseconds.
+const lag = 5 * time.Second
+
+// replace gives the next edition to clients. No query sees less than an event
+// or an answer before it has told.
+func (r *Rooms) replace(ctx context.Context, old, next *Edition) {
+	between := func() {
+		r.gate.Lock()
+		defer r.gate.Unlock()
+		if old.store != next.store {
+			ctx, cancel := context.WithTimeout(ctx, lag)
+			defer cancel()
+			old.Feed.Succeed(next.Feed)
+			if err := next.Client.WaitFor(ctx, old.Feed.Now().Seq); err != nil {
+				r.log.LogAttrs(ctx, slog.LevelWarn, "the new view lags behind the old one", slog.Any("err", err))
+			}
+		}
+		r.edition = next
+	}
+	if r.move == nil {
+		between()
+		return
+	}
+	r.move(next.Engine, between)
+}
+
+// discard ends an edition that is not, or no longer, in service, and deletes its
+// view unless that is the other's, too.
+func (r *Rooms) discard(ctx context.Context, e, other *Edition) error {
+	e.writing.stop()
+	e.Engine.Close()
+	if e.store == other.store {
+		return nil
+	}
+	e.reading.stop()
+	err := e.View.Close()
+	if e.dir != "" {
+		err = errors.Join(err, view.Remove(context.WithoutCancel(ctx), e.dir))
+	}
+	return err
+}
+
+// maxTold is how many breaking changes the log names.
+const maxTold = 5
+
+func (r *Rooms) reloaded(ctx context.Context, old, next *Edition, took time.Duration) {
+	changes := schema.Diff(old.Model.Contract, next.Model.Contract)
+	count := map[schema.Class]int{}
+	for _, c := range changes {
+		count[c.Class]++
+		if c.Class == schema.Breaking && count[c.Class] <= maxTold {
+			r.log.LogAttrs(ctx, slog.LevelWarn, "the schema that is reloaded breaks what clients may ask", slog.String("change", c.Message))
+		}
+	}
+	r.log.LogAttrs(ctx, slog.LevelInfo, "the schema is reloaded", slog.Int("breaking", count[schema.Breaking]),
+		slog.Int("dangerous", count[schema.Dangerous]), slog.Int("safe", count[schema.Safe]),
+		slog.Bool("view_rebuilt", old.store != next.store), slog.Duration("took", took))
+}
+
+// refused tells why a schema is not taken up: for a person as at the start.
+func (r *Rooms) refused(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return // the process ends
+	}
+	const message = "the schema is not reloaded; the one in service stays"
+	if r.config.Dev && r.role.Console != nil {
+		r.log.LogAttrs(ctx, slog.LevelError, message)
+		fmt.Fprintln(r.role.Console, err)
+		return
+	}
+	r.log.LogAttrs(ctx, slog.LevelError, message, slog.Any("err", err))
+}

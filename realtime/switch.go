@@ -1,0 +1,85 @@
+package realtime
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// tenure is the time in which one engine serves the hub.
+type tenure struct {
+	engine  Engine
+	users   sync.WaitGroup // what runs on the engine, subscriptions aside
+	retired atomic.Bool    // another engine follows: nothing begins here
+}
+
+// use returns the engine of the moment; the caller calls users.Done when it no
+// longer needs it. It waits while engines are switched.
+func (h *Hub) use() *tenure {
+	h.gate.RLock()
+	defer h.gate.RUnlock()
+	h.tenure.users.Add(1)
+	return h.tenure
+}
+
+// Switch replaces the engine while connections stay open. It pauses the
+// subscriptions, calls between while nothing is delivered and nothing begins,
+// and lets them go on at e after the last event that each was given: none is
+// missing, none comes twice. A subscription that e refuses ends with e's errors,
+// which say that the schema was reloaded; the others on its socket go on. (One
+// to a function without cursors begins anew.)
+//
+// Queries and mutations that have begun end at the old engine. Switch returns
+// when they have: then the old engine may be closed. One call runs at a time;
+// others wait.
+func (h *Hub) Switch(e Engine, between func()) {
+	h.switching.Lock()
+	defer h.switching.Unlock()
+	old, paused := h.replace(e, between)
+	for _, s := range paused {
+		s.resume(e)
+	}
+	old.users.Wait()
+}
+
+func (h *Hub) replace(e Engine, between func()) (old *tenure, paused []*subscription) {
+	h.gate.Lock()
+	defer h.gate.Unlock()
+	old = h.tenure
+	old.retired.Store(true) // whatever begins here after this was not seen below
+	paused = h.subs.all()
+	for _, s := range paused {
+		s.pause()
+	}
+	between()
+	h.tenure = &tenure{engine: e}
+	return old, paused
+}
+
+// registry holds the subscriptions of a hub. Its lock is below all others.
+type registry struct {
+	mu  sync.Mutex
+	set map[*subscription]struct{}
+}
+
+func (r *registry) add(s *subscription) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.set == nil {
+		r.set = map[*subscription]struct{}{}
+	}
+	r.set[s] = struct{}{}
+}
+
+func (r *registry) remove(s *subscription) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.set, s)
+}
+
+func (r *registry) all() []*subscription {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.set))
+}
