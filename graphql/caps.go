@@ -30,6 +30,8 @@ type Limits struct {
 	// by them when they are set; otherwise by the worker, where a @constraint
 	// may say else.
 	ListItems, StringBytes int
+	// Snapshot is how many records a subscription may begin with; default 10,000.
+	Snapshot int
 	// Cost is how much one operation may cost.
 	Cost Budgets
 	// Measure tells the log which operations are too deep or too dear, and runs them.
@@ -51,7 +53,7 @@ func (l Limits) withDefaults() Limits {
 		fallback int
 	}{
 		{&l.Depth, 10}, {&l.Tokens, 15_000}, {&l.Aliases, 30}, {&l.Roots, 20}, {&l.Body, MaxBody}, {&l.Page, schema.MaxPage},
-		{&l.ListItems, schema.MaxListItems}, {&l.StringBytes, schema.MaxStringBytes},
+		{&l.Snapshot, 10_000}, {&l.ListItems, schema.MaxListItems}, {&l.StringBytes, schema.MaxStringBytes},
 		{&l.Cost.Anonymous, 1_000}, {&l.Cost.User, 10_000}, {&l.Cost.Service, 100_000},
 	} {
 		*each.limit = cmp.Or(*each.limit, each.fallback)

@@ -95,6 +95,8 @@ type records interface {
 	Related(ctx context.Context, who auth.Principal, rel *schema.Relation, parents []string, limit int) ([][][]byte, error)
 	List(ctx context.Context, who auth.Principal, q view.Query) (view.Page, error)
 	Count(ctx context.Context, who auth.Principal, typ string, filter *view.Filter) (int, error)
+	ListAt(ctx context.Context, who auth.Principal, q view.Query) (page view.Page, position uint64, err error)
+	CountTo(ctx context.Context, who auth.Principal, typ string, filter *view.Filter, most int) (int, error)
 	Submit(ctx context.Context, cmd resource.Command) (resource.Record, error)
 	WaitFor(ctx context.Context, seq uint64) error
 }

@@ -3,6 +3,7 @@ package graphql
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"time"
 
 	"tidings/auth"
@@ -15,6 +16,13 @@ import (
 // extensions. The payload is the same for all callers that operation.rules does
 // not tell apart.
 func (e *Engine) event(ctx context.Context, who auth.Principal, op *operation, ev resource.Event) []byte {
+	return e.events(ctx, who, op, []resource.Event{ev}, nil)[0]
+}
+
+// events returns the results of several changes, read together: a relation
+// costs one read for all of them. marks, not nil, are what the extensions of
+// each tell beside its cursor.
+func (e *Engine) events(ctx context.Context, who auth.Principal, op *operation, list []resource.Event, marks []marks) [][]byte {
 	f := op.plan.roots[0]
 	if f.reads() {
 		var cancel context.CancelFunc
@@ -23,10 +31,30 @@ func (e *Engine) event(ctx context.Context, who auth.Principal, op *operation, e
 	}
 	r := e.newRun(ctx, maxEvent, who, op)
 	defer r.done()
-	cursor := r.cursor(ev.Seq)
-	a := single(r.changed(ctx, f.target, []resource.Event{ev}))
-	r.spent(f, a)
-	return r.payload(func() bool { return r.rooted(f, a) }, cursor)
+	b := r.changed(ctx, f.target, list)
+	payloads := make([][]byte, len(list))
+	for i, ev := range list {
+		if i > 0 {
+			r.again(ctx)
+		}
+		if marks != nil {
+			r.marks = marks[i]
+		}
+		a := answer{link: link{next: b, spans: []span{{int32(i), int32(i) + 1}}}}
+		r.spent(f, a)
+		payloads[i] = r.payload(func() bool { return r.rooted(f, a) }, r.cursorOf(ev))
+	}
+	return payloads
+}
+
+// marks are members of a result's extensions.
+type marks map[string]any
+
+// again makes the run write another result from the same batches.
+func (r *run) again(ctx context.Context) {
+	r.buf = append(make([]byte, 0, len(r.buf)+len(r.buf)/8), dataPrefix...)
+	r.errs, r.over, r.cost = nil, 0, 0
+	r.budget = budget{ctx: ctx, room: maxEvent}
 }
 
 // eventTime is how long one event may take: others wait behind it.
@@ -56,7 +84,7 @@ func (f *root) reads() bool {
 func (r *run) changed(ctx context.Context, o *object, events []resource.Event) *batch {
 	b := &batch{object: o, rows: make([][]byte, len(events)), links: make([]link, o.links)}
 	for i, ev := range events {
-		b.rows[i] = change(ev, r.cursor(ev.Seq))
+		b.rows[i] = change(ev, r.cursorOf(ev))
 	}
 	for i := range o.fields {
 		if f := &o.fields[i]; f.source == sourceRecord {
@@ -136,19 +164,31 @@ func (r *run) payload(write func() bool, cursor string) []byte {
 	if errs := r.presented(); len(errs) > 0 {
 		r.buf = appendErrors(append(r.buf, `,"errors":`...), errs)
 	}
-	switch {
-	case r.op.asked.cost:
-		told := map[string]any{"cost": r.costs()}
-		if cursor != "" {
-			told["cursor"] = cursor
-		}
-		r.buf = appendValue(append(r.buf, `,"extensions":`...), told)
-	case cursor != "":
-		r.buf = appendString(append(r.buf, `,"extensions":{"cursor":`...), cursor)
-		r.buf = append(r.buf, '}')
-	}
+	r.extend(cursor)
 	r.op.plan.hint.Store(int64(len(r.buf)))
 	return append(r.buf, '}')
+}
+
+// extend writes what a result tells beside its data.
+func (r *run) extend(cursor string) {
+	if !r.op.asked.cost && r.marks == nil { // as a rule
+		if cursor != "" {
+			r.buf = appendString(append(r.buf, `,"extensions":{"cursor":`...), cursor)
+			r.buf = append(r.buf, '}')
+		}
+		return
+	}
+	told := maps.Clone(r.marks)
+	if told == nil {
+		told = marks{}
+	}
+	if r.op.asked.cost {
+		told["cost"] = r.costs()
+	}
+	if cursor != "" {
+		told["cursor"] = cursor
+	}
+	r.buf = appendValue(append(r.buf, `,"extensions":`...), map[string]any(told))
 }
 
 // logID is the identity of the log that cursors are positions of.

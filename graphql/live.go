@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -13,6 +14,7 @@ import (
 
 	"tidings/auth"
 	"tidings/fault"
+	"tidings/quota"
 	"tidings/resource"
 	"tidings/schema"
 )
@@ -67,6 +69,10 @@ type Leaver interface {
 // subscription to a function, or to a subject that no stream keeps, has no
 // cursors and ignores after.
 //
+// With the argument `snapshot: true` and without a cursor, the records as they
+// are come first, then their changes. With a cursor it goes on there; where it
+// would be CURSOR_EXPIRED, the snapshot begins anew.
+//
 // Subscribers of equal operations whom no rule on the way tells apart form one
 // group: each event is executed and encoded once for all of them, as a caller
 // of whom only that is known by which the rules decide.
@@ -103,33 +109,41 @@ func (e *Engine) Subscribe(ctx context.Context, who auth.Principal, r Request, a
 	if err != nil {
 		return nil, e.refusal(ctx, err)
 	}
-	g := group{op: op, who: view, sight: sight}
-	if after == "" {
-		m := &member{sink: s, after: e.feed.Now().Seq}
-		if !e.live.join(g, m) {
-			return nil, e.refusal(ctx, errStopping)
+	m, anew, at := &member{sink: s}, op.restarts(after), uint64(0)
+	switch {
+	case anew:
+		m.behind = true
+	case after == "":
+		m.after = e.feed.Now().Seq
+	default:
+		m.behind = true
+		at, err = e.position(after)
+		anew = op.wantsSnapshot() && fault.Is(err, fault.CursorExpired)
+		if err != nil && !anew {
+			return nil, e.refusal(ctx, err)
 		}
-		return m.leave, nil
 	}
-	at, err := e.position(after)
-	if err != nil {
-		return nil, e.refusal(ctx, err)
-	}
-	m := &member{sink: s, behind: true}
-	if !e.live.join(g, m) {
+	if !e.live.join(group{op: op, who: view, sight: sight}, m) {
 		return nil, e.refusal(ctx, errStopping)
 	}
-	e.live.replay(e, m, at)
+	if client := quota.Client(ctx); m.behind {
+		e.live.replay(e, m, func(ctx context.Context) error {
+			return e.bring(quota.WithClient(ctx, client), who, m, at, anew)
+		})
+	}
 	return m.leave, nil
 }
 
 func (e *Engine) position(cursor string) (uint64, error) {
+	if strings.HasSuffix(cursor, unfinished) {
+		return 0, errUnfinished
+	}
 	p, err := resource.ParsePosition(cursor)
 	if err != nil {
 		return 0, err
 	}
 	if p.Log != e.logID() {
-		return 0, fault.New(fault.CursorExpired, "the cursor belongs to another log; read the current state and subscribe without a cursor")
+		return 0, fault.New(fault.CursorExpired, "the cursor belongs to another log; read the current state and subscribe without a cursor, or with `snapshot: true`")
 	}
 	return p.Seq, nil
 }

@@ -54,7 +54,7 @@ func (e *Engine) listen(ctx context.Context, who auth.Principal, op *operation, 
 		return nil, e.refusal(ctx, err)
 	}
 	if m.behind {
-		e.live.replay(e, m, at)
+		e.live.replay(e, m, func(ctx context.Context) error { return e.persist(ctx, m, at) })
 	}
 	return m.leave, nil
 }

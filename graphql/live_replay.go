@@ -11,13 +11,13 @@ import (
 
 // replay brings a member that is behind up to its shard, on a goroutine of its
 // own, and leaves it to the shard then.
-func (l *live) replay(e *Engine, m *member, at uint64) {
+func (l *live) replay(e *Engine, m *member, bring func(context.Context) error) {
 	started := l.spawn(func(ctx context.Context) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		var err error
 		if m.onLeave(cancel) {
-			err = e.persist(ctx, m, at)
+			err = bring(ctx)
 		}
 		if err == nil || ctx.Err() != nil || !m.drop() {
 			m.replayed(nil)
@@ -122,15 +122,21 @@ func (e *Engine) give(ctx context.Context, m *member, ev event) (bool, error) {
 	if r.skip {
 		return true, nil
 	}
+	return m.take(ctx, r.payload, r.cursor)
+}
+
+// take hands a result to the sink of a member that is behind, as soon as it has
+// room. False: it takes no more.
+func (m *member) take(ctx context.Context, payload []byte, cursor string) (bool, error) {
 	err := pace(ctx, m.sink)
 	if ctx.Err() != nil {
 		return false, ctx.Err() // left, or Close: that tells the sink
 	}
-	if err != nil || !m.sink.Next(r.payload, r.cursor) {
+	if err != nil || !m.sink.Next(payload, cursor) {
 		m.drop()
 		return false, nil
 	}
-	e.live.replayed.Add(1)
+	m.shard.engine.live.replayed.Add(1)
 	return true, nil
 }
 
@@ -186,6 +192,9 @@ type feedHistory struct {
 func (h *feedHistory) unread() bool { return h.past != nil }
 
 func (h *feedHistory) next(ctx context.Context, after, upto uint64) (events []event, reached uint64, err error) {
+	if h.past == nil && after > upto && after <= h.engine.feed.Now().Seq {
+		return nil, after, nil
+	}
 	if h.past == nil && after <= upto {
 		recent, err := h.engine.feed.Recent(after, upto)
 		if err == nil {

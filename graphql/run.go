@@ -26,6 +26,7 @@ type run struct {
 	// exchange names the request; nil until there is something to look up.
 	exchange *Exchange
 
+	marks marks  // what the extensions of a live result tell; nil: the cursor alone
 	wrote uint64 // where in the log the last change happened; 0 for none
 
 	buf  []byte // `{"data":` and what follows

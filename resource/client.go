@@ -92,6 +92,23 @@ func (c *Client) Count(ctx context.Context, who auth.Principal, typ string, filt
 	return c.view.Count(ctx, typ, filter, owner)
 }
 
+// ListAt is a List that says of which state it is (view.View.ListAt).
+func (c *Client) ListAt(ctx context.Context, who auth.Principal, q view.Query) (page view.Page, position uint64, err error) {
+	if q.Owner, err = readable(who, c.model.Resource(q.Type)); err != nil {
+		return view.Page{}, 0, err
+	}
+	return c.view.ListAt(ctx, q)
+}
+
+// CountTo is a Count that stops at most.
+func (c *Client) CountTo(ctx context.Context, who auth.Principal, typ string, filter *view.Filter, most int) (int, error) {
+	owner, err := readable(who, c.model.Resource(typ))
+	if err != nil {
+		return 0, err
+	}
+	return c.view.CountTo(ctx, typ, filter, owner, most)
+}
+
 // Submit sends a command to a worker and returns the record as it is after the
 // log has acknowledged the change; for Delete the record as it was. As a rule
 // this process's view shows the change by then; WaitFor makes sure. Faults:

@@ -47,14 +47,16 @@ type Command struct {
 type Kind string
 
 // The kinds of change, in the words of the contract's ChangeKind. The log holds
-// the first three; the others are what an update is to those who see only some
-// of the records (Sight).
+// the first three. Entered and Left are what an update is to those who see only
+// some of the records (Sight); Snapshot is no change at all, but a record as it is.
 const (
 	Created Kind = "CREATED"
 	Updated Kind = "UPDATED"
 	Deleted Kind = "DELETED"
 	Entered Kind = "ENTERED"
 	Left    Kind = "LEFT"
+
+	Snapshot Kind = "SNAPSHOT"
 )
 
 // Record is one record as it stands in the log.

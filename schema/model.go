@@ -64,7 +64,7 @@ const (
 	RootCreate                      // createUser(input: CreateUserInput!): User
 	RootUpdate                      // updateUser(input: UpdateUserInput!): User
 	RootDelete                      // deleteUser(input: DeleteUserInput!): User
-	RootChanged                     // userChanged(id: ID, filter: UserFilter): UserChange!
+	RootChanged                     // userChanged(id: ID, filter: UserFilter, snapshot: Boolean = false): UserChange!
 	RootChanges                     // userChanges(after: String, first: Int, filter: UserFilter): UserChangePage
 )
 

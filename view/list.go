@@ -98,19 +98,7 @@ func (v *View) Count(ctx context.Context, typ string, f *Filter, owner string) (
 	if err := w.filter(&Filter{And: t.conjuncts(f, owner)}); err != nil {
 		return 0, err
 	}
-	if err := v.settle(ctx, t); err != nil {
-		return 0, fmt.Errorf("count %s: %w", typ, err)
-	}
-	r, err := v.reader(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("count %s: %w", typ, err)
-	}
-	defer v.giveBack(r)
-	n, err := r.number(ctx, w.sql.String(), w.args)
-	if err != nil {
-		return 0, v.failed(ctx, "count "+typ, err)
-	}
-	return n, nil
+	return v.number(ctx, t, &w)
 }
 
 // listing is a query that was understood. The page is read in the direction of

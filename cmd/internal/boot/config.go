@@ -62,6 +62,7 @@ type Config struct {
 	MaxRoots      int           `env:"MAX_ROOTS" flag:"max-roots" envDefault:"20" help:"root fields of an operation"`
 	MaxBody       int           `env:"MAX_BODY" flag:"max-body" envDefault:"1048576" help:"bytes of a request's body, and of a socket's message"`
 	MaxPage       int           `env:"MAX_PAGE" flag:"max-page" envDefault:"100" help:"greatest first, last and limit"`
+	MaxSnapshot   int           `env:"MAX_SNAPSHOT" flag:"max-snapshot" envDefault:"10000" help:"records that a subscription may begin with"`
 	MaxItems      int           `env:"MAX_ITEMS" flag:"max-items" help:"items of each list in arguments (1000; set, it holds for what a mutation writes too)"`
 	MaxText       int           `env:"MAX_TEXT" flag:"max-text" help:"bytes of each text in arguments (65536; set, it holds for what a mutation writes too)"`
 	MaxTime       time.Duration `env:"MAX_TIME" flag:"max-time" envDefault:"10s" help:"how long one execution may take"`

@@ -21,7 +21,7 @@ func (c *Config) checkLimits() error {
 		return fmt.Errorf("TIDINGS_LIMITS is %.20q; it must be enforce or measure", c.Limits)
 	}
 	for name, n := range map[string]int{
-		"MAX_DEPTH": c.MaxDepth, "MAX_TOKENS": c.MaxTokens, "MAX_ALIASES": c.MaxAliases, "MAX_ROOTS": c.MaxRoots, "MAX_PAGE": c.MaxPage,
+		"MAX_DEPTH": c.MaxDepth, "MAX_TOKENS": c.MaxTokens, "MAX_ALIASES": c.MaxAliases, "MAX_ROOTS": c.MaxRoots, "MAX_PAGE": c.MaxPage, "MAX_SNAPSHOT": c.MaxSnapshot,
 		"COST_ANONYMOUS": c.CostAnonymous, "COST_USER": c.CostUser, "COST_SERVICE": c.CostService,
 	} {
 		if n == 0 || n < -1 {
@@ -47,7 +47,7 @@ func (c *Config) checkLimits() error {
 func (c Config) limits() graphql.Limits {
 	return graphql.Limits{
 		Depth: c.MaxDepth, Tokens: c.MaxTokens, Aliases: c.MaxAliases, Roots: c.MaxRoots, Body: c.MaxBody,
-		Page: c.MaxPage, ListItems: c.MaxItems, StringBytes: c.MaxText,
+		Page: c.MaxPage, Snapshot: c.MaxSnapshot, ListItems: c.MaxItems, StringBytes: c.MaxText,
 		Cost:    graphql.Budgets{Anonymous: c.CostAnonymous, User: c.CostUser, Service: c.CostService},
 		Measure: c.Limits == "measure",
 	}
