@@ -108,3 +108,11 @@ func TestASchemaThatCannotBeServedIsNeitherPrintedNorCompared(t *testing.T) {
 		}
 	}
 }
+
+func TestASchemaOfServicesOnTheBusIsPrinted(t *testing.T) {
+	t.Parallel()
+	out := command(t, 0, "print", "--schema", "../../examples/telemetry")
+	if !strings.Contains(out, "deviceStatus(id: ID!): DeviceStatus!") || strings.Contains(out, "@bus") {
+		t.Error(out)
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"tidings/internal/proc"
 	"tidings/quota"
 	"tidings/schema"
+	"tidings/service"
 )
 
 // Rooms are the parts that the edge and the worker share, built from the
@@ -112,8 +113,9 @@ func (c Config) LoadSchema() (*schema.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema %s is refused:\n%w", c.Schema, err)
 	}
-	// Go functions are registered nowhere here: what nothing else answers cannot be served.
-	if _, err := graphql.New(m, nil, nil, graphql.Options{}); err != nil {
+	// Go functions are registered nowhere here: what nothing else answers, a
+	// service on the bus neither, cannot be served. This engine only checks.
+	if _, err := graphql.New(m, nil, nil, graphql.Options{Services: new(service.Client)}); err != nil {
 		return nil, fmt.Errorf("schema %s is refused:\n%w", c.Schema, err)
 	}
 	return m, nil
