@@ -85,13 +85,28 @@ func (h hearing) run(ctx context.Context, b *Bus, subject string, started func()
 		if b.nc.IsClosed() {
 			return fault.New(fault.Unavailable, "the bus connection was closed")
 		}
-		now := b.nc.Stats().Reconnects
-		if sub.overflowed() || now != epoch {
-			epoch = now
+		over := sub.overflowed()
+		if now := b.nc.Stats().Reconnects; now != epoch {
+			// The count rises before the server has the subscription again: what is
+			// published until then is lost as well.
+			if b.settled(ctx) {
+				epoch, over = now, true
+			}
+			over = over || m != nil
+		}
+		if over {
 			h.lost()
 		}
 		if m != nil {
 			h.fn(Message{Subject: m.Subject, Header: Header(m.Header), Data: m.Data})
 		}
 	}
+}
+
+// settled reports whether the server has taken in all that was sent to it over
+// the connection that stands now, subscriptions included.
+func (b *Bus) settled(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return b.nc.IsConnected() && b.nc.FlushWithContext(ctx) == nil
 }

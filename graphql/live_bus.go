@@ -2,6 +2,7 @@ package graphql
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -211,6 +212,7 @@ var (
 func (p *tap) event(seq uint64, data []byte) event {
 	ev := event{Event: resource.Event{Type: p.binding.String(), ID: p.subject, Seq: seq}}
 	if len(data) > service.MaxAnswer {
+		p.engine.unfit(p.ctx, p.binding, p.subject, fmt.Sprintf("it has %d bytes", len(data)))
 		ev.err = errLarge
 		return ev
 	}
