@@ -1,12 +1,9 @@
 package realtime
 
 import (
+	"bufio"
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"log/slog"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -15,7 +12,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"unicode/utf8"
 
 	"github.com/gorilla/websocket"
 
@@ -44,21 +40,21 @@ func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request) {
 		h.unauthorized(w, err)
 		return
 	}
-	// Read buffer: what a subscribe message needs now and then, and 10,000 idle
-	// sockets hold. No compression: gorilla limits the compressed size only.
+	// No compression: gorilla limits the compressed size only.
 	up := websocket.Upgrader{
 		HandshakeTimeout: h.opts.WriteTimeout,
-		ReadBufferSize:   512,
 		WriteBufferSize:  1024,
 		WriteBufferPool:  &h.wsBufs,
 		Subprotocols:     []string{modern.name, legacy.name},
 		CheckOrigin:      h.allowedOrigin,
 	}
-	ws, err := up.Upgrade(w, r, nil)
+	hs := &handshake{ResponseWriter: w}
+	ws, err := up.Upgrade(hs, r, nil)
 	if err != nil {
 		return // the upgrader has answered
 	}
 	s := newSocket(h, ws, who)
+	s.in = hs.reader
 	s.client = quota.Client(r.Context())
 	if err := h.enter(s); err != nil {
 		message := websocket.FormatCloseMessage(closeOverload, err.Error())
@@ -84,8 +80,7 @@ func (h *Hub) allowedOrigin(r *http.Request) bool {
 	return err == nil && strings.EqualFold(u.Host, r.Host)
 }
 
-// socket is one WebSocket connection. One goroutine reads it for as long as it
-// lives. The writer writes what there is, and a goroutine of the socket's own
+// socket is one WebSocket connection. One goroutine reads it: see run. The writer writes what there is, and a goroutine of the socket's own
 // what the connection does not take at once.
 //
 // mu is below the engine's locks: the engine calls Next while it holds its own,
@@ -93,7 +88,8 @@ func (h *Hub) allowedOrigin(r *http.Request) bool {
 type socket struct {
 	hub     *Hub
 	ws      *websocket.Conn
-	raw     syscall.RawConn // the connection, where it has one; else nil
+	raw     syscall.RawConn // the connection's descriptor; nil where it has none
+	in      *bufio.Reader   // which ws reads from
 	writer  *writer
 	dialect *dialect
 	client  netip.Addr // where it comes from
@@ -131,20 +127,6 @@ func newSocket(h *Hub, ws *websocket.Conn, who auth.Principal) *socket {
 	return s
 }
 
-// run reads until the connection ends, then ends what depended on it.
-func (s *socket) run() {
-	defer s.hub.leave(s)
-	defer s.hub.stats.sockets.Add(-1)
-	s.begin()
-	err := s.read()
-	s.hub.release(s.caller)
-	s.finish()
-	if _, closed := errors.AsType[*websocket.CloseError](err); !closed {
-		s.ws.Close() // the peer is gone, or the protocol broken
-	}
-	s.hub.opts.Logger.LogAttrs(s.hub.life, slog.LevelDebug, "socket ended", slog.Any("cause", err))
-}
-
 func (s *socket) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,55 +135,6 @@ func (s *socket) begin() {
 	s.pinger = time.AfterFunc(s.pingEvery(), s.ping)
 	if s.ws.Subprotocol() == "" {
 		s.closeLocked(closeSubprotocol, "the subprotocol is not acceptable: use "+modern.name)
-	}
-}
-
-func (s *socket) read() error {
-	most := int64(s.hub.opts.MaxMessage)
-	for {
-		typ, r, err := s.ws.NextReader()
-		if err != nil {
-			return err
-		}
-		data, err := io.ReadAll(io.LimitReader(r, most+1))
-		if err != nil {
-			return err
-		}
-		if !s.alive() {
-			continue // only the peer's close frame is of interest
-		}
-		switch {
-		case int64(len(data)) > most:
-			s.close(closeTooBig, fmt.Sprintf("the message is larger than %d bytes", most))
-		case typ != websocket.TextMessage:
-			s.close(closeBadMessage, "messages are text")
-		case !utf8.Valid(data):
-			s.close(closeNotUTF8, "the message is not UTF-8")
-		default:
-			s.receive(data)
-		}
-	}
-}
-
-// finish ends the timers and every operation. The connection itself is closed
-// by the writer when one is at work, else here.
-func (s *socket) finish() {
-	s.mu.Lock()
-	s.limit.Stop()
-	s.pinger.Stop()
-	s.out.close()
-	ops := s.ops
-	s.ops = nil
-	for _, op := range ops {
-		op.done = true
-	}
-	writing := s.writing
-	s.mu.Unlock()
-	for _, op := range ops {
-		op.release()
-	}
-	if !writing {
-		s.ws.Close()
 	}
 }
 
@@ -332,6 +265,7 @@ func (s *socket) initialise(p initPayload) {
 	s.acked = true
 	s.resume = p.Resume
 	s.limit.Stop()
+	s.limit = nil
 	if !s.who.Expires.IsZero() {
 		s.limit = time.AfterFunc(time.Until(s.who.Expires), s.expired)
 	}

@@ -32,3 +32,15 @@ func attempt(fd uintptr, b []byte) (n int, err error) {
 		return max(n, 0), err
 	}
 }
+
+// readable reports whether reading would not wait.
+func readable(fd uintptr) bool {
+	var one [1]byte
+	for {
+		_, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		return !errors.Is(err, syscall.EAGAIN)
+	}
+}
