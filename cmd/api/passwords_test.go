@@ -14,8 +14,8 @@ func withPassword(user, password string) string {
 	return strings.Replace(envelope, "<soap:Body>", header, 1)
 }
 
-func TestWrongPasswordsAreRefusedForAWhileFromTheirAddressAndForTheirAccount(t *testing.T) {
-	t.Parallel()
+// Wrong passwords are refused for a while from their address and for their account.
+func limitOfPasswords(t *testing.T) {
 	s := newService(t, "--dev", "--trusted-proxies", "127.0.0.0/8,::1", "--rate-passwords", "2/3")
 	try := func(address, user, password string) (*http.Response, string) {
 		return s.call(t, "POST", "/v1/SocialService", withPassword(user, password), "Content-Type: text/xml", "X-Forwarded-For: "+address)
