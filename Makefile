@@ -44,9 +44,10 @@ clients: ## install the foreign clients that conformance needs
 	@command -v node >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends nodejs npm)
 	@/usr/bin/python3 -c 'import zeep' 2>/dev/null && php -m 2>/dev/null | grep -qx soap || \
 	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-zeep php-cli php-soap)
+	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
 	@for p in conformance/*/package.json examples/*/package.json; do (cd $$(dirname $$p) && npm ci --silent --no-audit --no-fund); done
 
-conformance: clients build ## the walks against foreign clients: graphql-http, Apollo, urql, graphql-js, zeep, PHP, several processes
+conformance: clients build ## the walks against foreign clients: graphql-http, Apollo, urql, graphql-js, graphql-ws, graphql-sse, Chromium, zeep, PHP, several processes
 	go test -tags conformance -count=1 -timeout 15m ./conformance/...
 
 bench: ## ratios against the baselines, in one run

@@ -10,3 +10,8 @@ import _ "embed"
 //
 //go:embed query.html
 var Query string
+
+// Resume is a module for the clients of others that lets them resume.
+//
+//go:embed resume.js
+var Resume string

@@ -47,6 +47,9 @@ func newEdge(c boot.Config, rooms *boot.Rooms, log *slog.Logger) (*edge, error) 
 	rooms.OnReload(func(engine *graphql.Engine, between func()) { e.hub.Switch(engine, between) })
 	live := e.hub.Wrap(http.HandlerFunc(e.query))
 	e.mux.Handle("/graphql", cors{c.AllowedOrigins()}.wrap(page(c.Dev, live)))
+	if c.Dev {
+		e.mux.Handle("GET /graphql/resume.js", cors{c.AllowedOrigins()}.wrap(http.HandlerFunc(serveResume)))
+	}
 	for _, path := range first.Gateway.Paths() { // the settings say which: they are the same after a reload
 		e.mux.HandleFunc(path, e.envelope)
 	}

@@ -319,3 +319,19 @@ func TestThereIsNoPageInProduction(t *testing.T) {
 		t.Errorf("%d %v %s", resp.StatusCode, resp.Header, body)
 	}
 }
+
+func TestTheModuleThatLetsClientsResumeIsServedInDevelopment(t *testing.T) {
+	t.Parallel()
+	s := newService(t, "--dev", "--origins", "https://app.example.com")
+	resp, body := s.call(t, "GET", "/graphql/resume.js", "", "Origin: https://app.example.com")
+	h := resp.Header
+	if resp.StatusCode != 200 || h.Get("Content-Type") != "text/javascript; charset=utf-8" || h.Get("Access-Control-Allow-Origin") == "" || !strings.Contains(body, "export function resume(") {
+		t.Errorf("%d %v %s", resp.StatusCode, h, body)
+	}
+	if lines := strings.Count(body, "\n"); lines > 40 {
+		t.Errorf("a module to copy has %d lines", lines)
+	}
+	if resp, _ := newService(t).call(t, "GET", "/graphql/resume.js", ""); resp.StatusCode != 404 {
+		t.Errorf("outside of development: %d", resp.StatusCode)
+	}
+}

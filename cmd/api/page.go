@@ -54,3 +54,13 @@ func servePage(w http.ResponseWriter) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	_, _ = io.WriteString(w, strings.ReplaceAll(web.Query, "{{nonce}}", nonce)) // the client is gone if it fails
 }
+
+// serveResume answers with the module that lets clients resume, for development:
+// an application has a copy of its own.
+func serveResume(w http.ResponseWriter, _ *http.Request) {
+	h := w.Header()
+	h.Set("Content-Type", "text/javascript; charset=utf-8")
+	h.Set("Cache-Control", "no-cache")
+	h.Set("X-Content-Type-Options", "nosniff")
+	_, _ = io.WriteString(w, web.Resume) // the client is gone if it fails
+}
