@@ -3,6 +3,7 @@ package realtime_test
 import (
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -310,4 +311,48 @@ func TestAnOldClientThatSaysNothingIsToldSo(t *testing.T) {
 	c := dialAs(t, f.url, []string{realtime.LegacySubprotocol}, nil)
 	c.expect(`{"type":"connection_error","payload":{"message":"connection initialisation timeout"}}`)
 	c.expectClose(4408)
+}
+
+// A client that completes and then gets the answer to a ping has seen the last
+// of the operation, whatever was on its way meanwhile.
+func TestNothingComesBehindACompleteThatWasTaken(t *testing.T) {
+	t.Parallel()
+	f := serve(t, realtime.Options{})
+	c := connect(t, f.url, "")
+	var emitting sync.WaitGroup
+	stop := make(chan struct{})
+	emitting.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				f.engine.emit("")
+			}
+		}
+	})
+	defer emitting.Wait()
+	defer close(stop)
+	over := map[string]bool{}
+	for n := range 200 {
+		id := strconv.Itoa(n)
+		c.subscribe(id, "subscription ticks")
+		c.send(`{"id":"` + id + `","type":"complete"}`)
+		c.send(`{"type":"ping"}`)
+		for {
+			data, err := c.read()
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := object(t, data)
+			if m["type"] == "pong" {
+				break
+			}
+			if name, _ := m["id"].(string); m["type"] != "next" || over[name] {
+				t.Fatalf("behind the complete of %s came %s", id, data)
+			}
+		}
+		over[id] = true
+	}
+	eventually(t, "nothing is left", func() bool { return f.engine.subscribers() == 0 && f.hub.Stats().Operations == 0 })
 }
