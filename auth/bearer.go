@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -40,6 +41,8 @@ type Options struct {
 	Refresh time.Duration
 	// Transport fetches each JWKS; nil means http.DefaultTransport.
 	Transport http.RoundTripper
+	// Revoked are tokens that are refused although they are good; nil: none are.
+	Revoked *Revocations
 	// Now tells the time that tokens are checked at; nil means time.Now.
 	Now func() time.Time
 	// Logger; nil means silent.
@@ -53,6 +56,7 @@ type Verifier struct {
 	parser  *jwt.Parser
 	// verified spares the signature of a token that was found good a while ago.
 	verified *verified
+	revoked  *Revocations
 	leeway   time.Duration
 }
 
@@ -64,6 +68,7 @@ func NewVerifier(o Options) (*Verifier, error) {
 		// Claims are checked by the issuer's validator, once the issuer is known.
 		parser:   jwt.NewParser(jwt.WithValidMethods(algorithms), jwt.WithoutClaimsValidation()),
 		verified: newVerified(o.Now),
+		revoked:  cmp.Or(o.Revoked, new(Revocations)),
 		leeway:   o.Leeway,
 	}
 	if first := o.first(); first.signs() {
@@ -156,14 +161,20 @@ func (v *Verifier) Token(raw string) (Principal, error) {
 		return Principal{}, fault.New(fault.Unauthenticated, "the token is too long")
 	}
 	sum := tokenSum(sha256.Sum256([]byte(raw)))
-	if who, ok := v.verified.get(sum); ok {
-		return who, nil
+	who, ok := v.verified.get(sum)
+	if !ok {
+		var err error
+		if who, err = v.verify(raw); err != nil {
+			return Principal{}, err
+		}
+		if len(raw) <= maxVerifiedToken {
+			v.verified.put(sum, who)
+		}
 	}
-	who, err := v.verify(raw)
-	if err == nil && len(raw) <= maxVerifiedToken {
-		v.verified.put(sum, who)
+	if err := v.standing(who); err != nil {
+		return Principal{}, err
 	}
-	return who, err
+	return who, nil
 }
 
 // verify checks a token whatever was found before.
@@ -222,7 +233,11 @@ func (i *issuer) principal(claims jwt.MapClaims) (Principal, error) {
 		return Principal{}, err
 	}
 	id, _ := claims["jti"].(string) // one of another type names nothing
-	return Principal{Subject: sub, Roles: roles, Expires: exp.Time, TokenID: id}, nil
+	p := Principal{Subject: sub, Roles: roles, Expires: exp.Time, TokenID: id}
+	if iat, err := claims.GetIssuedAt(); err == nil && iat != nil { // the validator has looked at it
+		p.IssuedAt = iat.Time
+	}
+	return p, nil
 }
 
 func explain(err error) string {

@@ -14,6 +14,8 @@ type Principal struct {
 	Roles schema.Roles `json:"roles,omitempty"`
 	// Expires is when the credentials end; zero means never.
 	Expires time.Time `json:"exp,omitzero"`
+	// IssuedAt is when the token was made; zero when it does not say.
+	IssuedAt time.Time `json:"iat,omitzero"`
 	// TokenID is the token's jti; empty when it has none.
 	TokenID string `json:"jti,omitempty"`
 }

@@ -19,10 +19,7 @@ const (
 // verified remembers tokens that were found good, by their SHA-256, so that a
 // caller of many requests is verified once a minute. It keeps two generations:
 // when the younger is full the older is forgotten, and who is in use moves up.
-// Safe for concurrent use.
-//
-// What has to be asked for each request anew, such as whether a token was
-// revoked, must be asked after get as well as after a verification.
+// Safe for concurrent use. Whether a token was revoked is asked each time.
 type verified struct {
 	now            func() time.Time
 	mu             sync.Mutex

@@ -31,6 +31,7 @@ const (
 	doOpen  errandKind = "open"  // hand the promised stream over, to be opened elsewhere
 	doStart errandKind = "start" // an operation
 	doStop  errandKind = "stop"
+	doRenew errandKind = "renew" // the credentials of the stream and of its operations
 )
 
 // order is an operation whose results go to an event stream.
@@ -77,7 +78,7 @@ func decodeErrand(data []byte) (e errand, err error) {
 	err = json.Unmarshal(data, &e)
 	switch {
 	case err != nil:
-	case e.Do == doOpen, e.Do == doStop && e.ID != "":
+	case e.Do == doOpen, e.Do == doRenew, e.Do == doStop && e.ID != "":
 		return e, nil
 	case e.Do == doStart && e.Order != nil && e.Order.ID != "" && len(e.Order.ID) <= maxID:
 		return e, nil

@@ -130,7 +130,7 @@ type Hub struct {
 	// the desk answers for them on the bus, from the first one on.
 	reservations map[string]*reservation
 	desk         *bus.Desk
-	answering    sync.WaitGroup
+	answering    sync.WaitGroup // the desk, and watch
 }
 
 // conn is what the hub knows of a socket or stream.
@@ -140,6 +140,8 @@ type conn interface {
 	drain()
 	// abort cuts the connection at once.
 	abort()
+	// recheck ends the connection if the credentials that it lives by have ended.
+	recheck()
 	// idle reports whether no operation runs.
 	idle() bool
 }
@@ -155,6 +157,7 @@ func NewHub(e Engine, v *auth.Verifier, o Options) *Hub {
 	for range runtime.GOMAXPROCS(0) {
 		h.writers = append(h.writers, newWriter(h))
 	}
+	h.answering.Go(h.watch)
 	return h
 }
 

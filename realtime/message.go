@@ -2,9 +2,11 @@ package realtime
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"tidings/fault"
@@ -21,7 +23,7 @@ const (
 	closeNotUTF8      = 1007
 	closeBadMessage   = 4400
 	closeUnauthorized = 4401 // subscribe before the acknowledgement
-	closeForbidden    = 4403 // the token is wrong, or has expired
+	closeForbidden    = 4403 // the token is wrong, has expired or was revoked
 	closeSubprotocol  = 4406
 	closeInitTimeout  = 4408
 	closeDuplicate    = 4409
@@ -51,6 +53,15 @@ type initPayload struct {
 	// Resume holds the last cursor seen by operation id, for those operations
 	// that the client is about to subscribe again under the same id.
 	Resume map[string]string `json:"resume"`
+}
+
+// credentials is the value that a header would have; empty without a token.
+func (p initPayload) credentials() string {
+	token := cmp.Or(p.AuthToken, p.Authorization)
+	if token == "" || strings.ContainsRune(token, ' ') {
+		return token
+	}
+	return "Bearer " + token
 }
 
 // operationPayload is a request as subscribe, a POST body and, with the
@@ -84,8 +95,8 @@ func (d *dialect) decode(data []byte) (message, error) {
 	case "connection_terminate":
 		return msg, nil
 	case "connection_init", "ping", "pong": // with or without a payload
-		if msg.raw, err = objectOrNull("the payload", m.Payload); err == nil && msg.typ == "connection_init" {
-			err = msg.decodeInit()
+		if msg.raw, err = objectOrNull("the payload", m.Payload); err == nil {
+			err = msg.decodeCredentials()
 		}
 		return msg, err
 	case "subscribe", "complete":
@@ -102,11 +113,17 @@ func (d *dialect) decode(data []byte) (message, error) {
 	return msg, err
 }
 
-func (m *message) decodeInit() error {
-	if m.raw == nil {
+// decodeCredentials reads a payload that may say who calls. That of a ping may
+// hold anything else as well.
+func (m *message) decodeCredentials() error {
+	if m.raw == nil || m.typ == "pong" {
 		return nil
 	}
-	if json.Unmarshal(m.raw, &m.init) != nil {
+	err := json.Unmarshal(m.raw, &m.init)
+	if m.typ == "ping" {
+		return nil
+	}
+	if err != nil {
 		return errors.New("in the payload, authToken and Authorization are strings and resume maps operation ids to cursors")
 	}
 	if len(m.init.Resume) > maxResume {

@@ -21,11 +21,12 @@ type posted struct {
 	head   string // of every result
 	ctx    context.Context
 	cancel context.CancelFunc
-	expiry *time.Timer // nil: the credentials never end
 
 	// Guarded by the reservation's lock.
-	done bool
-	sub  *subscription // nil when it is none, or has not begun
+	done   bool
+	who    auth.Principal
+	expiry *time.Timer   // of these
+	sub    *subscription // nil when it is none, or has not begun
 }
 
 var _ outlet = (*posted)(nil)
@@ -81,9 +82,7 @@ func (r *reservation) waitLocked(o *order) error {
 func (r *reservation) registerLocked(o *order) *posted {
 	op := &posted{res: r, stream: r.stream, id: o.ID, head: "event: next\ndata: {\"id\":" + quoted(o.ID) + `,"payload":`}
 	op.ctx, op.cancel = context.WithCancel(quota.WithClient(r.stream.ctx, o.Client))
-	if !o.Who.Expires.IsZero() {
-		op.expiry = time.AfterFunc(time.Until(o.Who.Expires), op.stream.drain)
-	}
+	op.who, op.expiry = o.Who, r.hub.atEnd(o.Who, op.stream.expired)
 	if r.ops == nil {
 		r.ops = map[string]*posted{}
 	}
@@ -199,8 +198,8 @@ func (op *posted) release() {
 // settle is called once, when done has been set.
 func (op *posted) settle() {
 	op.res.hub.stats.operations.Add(-1)
-	if op.expiry != nil {
-		op.expiry.Stop()
-	}
+	op.res.mu.Lock()
+	op.expiry.Stop()
+	op.res.mu.Unlock()
 	op.cancel()
 }

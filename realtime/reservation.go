@@ -26,13 +26,13 @@ const (
 // mu is below the engine's locks, like a socket's, and above a stream's.
 type reservation struct {
 	hub    *Hub
-	name   string         // what it is called on the bus; the token cannot be told from it
-	who    auth.Principal // whose it is
-	caller string         // whose connection it counts as
-	expiry *time.Timer    // of the promise
-	shut   func()         // ends its subject on the bus
+	name   string      // what it is called on the bus; the token cannot be told from it
+	caller string      // whose connection it counts as
+	expiry *time.Timer // of the promise
+	shut   func()      // ends its subject on the bus
 
 	mu      sync.Mutex
+	who     auth.Principal // whose it is
 	over    bool
 	waiting []*order
 	bytes   int     // of these
@@ -129,6 +129,8 @@ func (r *reservation) do(e errand) (*handover, error) {
 		return &handover{}, r.start(e.Order)
 	case doStop:
 		return &handover{}, r.stop(e.Who, e.ID)
+	case doRenew:
+		return &handover{}, r.renew(e.Who)
 	}
 	return r.give(e)
 }
@@ -137,6 +139,9 @@ func (r *reservation) do(e errand) (*handover, error) {
 func (r *reservation) admitsLocked(who auth.Principal) error {
 	if r.over {
 		return errNoStream
+	}
+	if err := r.hub.valid(r.who); err != nil {
+		return err
 	}
 	if who.Subject != r.who.Subject {
 		return fault.New(fault.Forbidden, "the event stream is another caller's: send the credentials that it was reserved with")

@@ -46,7 +46,9 @@ func singleMethod(method string) bool {
 //   - a request with the token that accepts text/event-stream opens it;
 //   - a POST, or a GET with a query, with the token and extensions.operationId
 //     begins an operation: 202, and its results come as events;
-//   - DELETE with the token and ?operationId= ends one.
+//   - DELETE with the token and ?operationId= ends one;
+//   - PUT with the token and new credentials of the same subject makes them
+//     those of the stream and of all its operations: 204.
 //
 // The token is in the header HeaderStreamToken or in the parameter token. Who
 // reserved a stream alone may use it; it is opened by the token alone too, since
@@ -67,6 +69,8 @@ func (h *Hub) Single(w http.ResponseWriter, r *http.Request) {
 	}
 	token := streamToken(r)
 	switch {
+	case r.Method == http.MethodPut && token != "":
+		h.renew(w, r, who, token)
 	case r.Method == http.MethodPut:
 		h.put(w, r, who)
 	case r.Method == http.MethodDelete:
@@ -120,10 +124,11 @@ func (h *Hub) openReserved(w http.ResponseWriter, r *http.Request, who auth.Prin
 	if st.open() != nil {
 		return
 	}
+	st.livesBy(res.bearer(), res)
 	for _, begin := range begin {
 		begin()
 	}
-	st.serve(res.who.Expires)
+	st.serve()
 }
 
 // take finds the reservation, here or at another process, and attaches the
@@ -203,6 +208,16 @@ func (h *Hub) plans(w http.ResponseWriter, r *http.Request, who auth.Principal, 
 	return true
 }
 
+// renew takes new credentials for a stream.
+func (h *Hub) renew(w http.ResponseWriter, r *http.Request, who auth.Principal, token string) {
+	if _, err := h.send(r.Context(), nameOf(token), errand{Do: doRenew, Who: who}); err != nil {
+		refuseErrand(w, err)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusNoContent)
+}
+
 // delete ends an operation.
 func (h *Hub) delete(w http.ResponseWriter, r *http.Request, who auth.Principal, token string) {
 	id := r.URL.Query().Get("operationId")
@@ -233,6 +248,7 @@ func (p *operationPayload) operationID() (string, error) {
 var statuses = map[fault.Code]int{
 	fault.BadRequest:      http.StatusBadRequest,
 	fault.BadUserInput:    http.StatusBadRequest,
+	fault.Unauthenticated: http.StatusUnauthorized,
 	fault.Forbidden:       http.StatusForbidden,
 	fault.NotFound:        http.StatusNotFound,
 	fault.Conflict:        http.StatusConflict,

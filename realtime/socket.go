@@ -182,12 +182,6 @@ func (s *socket) initTimeUp() {
 	}
 }
 
-func (s *socket) expired() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.rejectLocked(closeForbidden, "the token has expired")
-}
-
 // receive acts on one message.
 func (s *socket) receive(data []byte) {
 	m, err := s.dialect.decode(data)
@@ -199,6 +193,10 @@ func (s *socket) receive(data []byte) {
 	case "connection_init":
 		s.initialise(m.init)
 	case "ping":
+		if credentials := m.init.credentials(); credentials != "" {
+			s.renew(credentials)
+			return
+		}
 		s.pong(m)
 	case "subscribe":
 		s.subscribe(m)
@@ -266,31 +264,21 @@ func (s *socket) initialise(p initPayload) {
 	s.resume = p.Resume
 	s.limit.Stop()
 	s.limit = nil
-	if !s.who.Expires.IsZero() {
-		s.limit = time.AfterFunc(time.Until(s.who.Expires), s.expired)
-	}
+	s.limit = s.hub.atEnd(s.who, s.expired)
 	s.pushLocked(item{opcode: opText, head: `{"type":"connection_ack"}`})
 	if s.dialect.legacy {
 		s.pushLocked(item{opcode: opText, head: keepAliveMessage})
 	}
 }
 
+// authenticate reads the credentials of connection_init. Those of the handshake
+// are looked at again: they may have ended since.
 func (s *socket) authenticate(p initPayload) (err error) {
-	switch {
-	case p.AuthToken != "":
-		s.who, err = s.hub.verifier.Bearer(bearer(p.AuthToken))
-	case p.Authorization != "":
-		s.who, err = s.hub.verifier.Bearer(bearer(p.Authorization))
+	if credentials := p.credentials(); credentials != "" {
+		s.who, err = s.hub.verifier.Bearer(credentials)
+		return err
 	}
-	return err
-}
-
-// bearer accepts a bare token where a header's value is usual.
-func bearer(token string) string {
-	if strings.ContainsRune(token, ' ') {
-		return token
-	}
-	return "Bearer " + token
+	return s.hub.valid(s.who)
 }
 
 // drain closes the socket when what it executes has been answered: a stock

@@ -27,7 +27,8 @@ import (
 //
 // SSE returns when the stream has ended: by the operation, the client, the end
 // of the token, a queue that was full, or Drain. In the last three the stream
-// stops after `retry:` and without `complete`, so that the client comes back.
+// stops after `retry:` and without `complete`, so that the client comes back;
+// that its token is the cause is said in a comment, which clients pass over.
 // Refused before the stream begins are requests that cannot be read (400, 405,
 // 413, 415), wrong tokens (401), callers with
 // too many connections (429), and all while the hub drains or is full (503).
@@ -57,8 +58,9 @@ func (h *Hub) SSE(w http.ResponseWriter, r *http.Request) {
 	if st.open() != nil {
 		return
 	}
+	st.livesBy(who, nil)
 	defer distinct{st}.start(st.ctx, r, who, p)()
-	st.serve(who.Expires)
+	st.serve()
 }
 
 // newStream registers a stream that answers the request. closeStream ends it.

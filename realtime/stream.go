@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"tidings/auth"
 	"tidings/graphql"
 )
 
@@ -23,11 +24,15 @@ type stream struct {
 
 	mu       sync.Mutex
 	out      queue
-	last     bool // nothing follows what waits
-	again    bool // the stream ends before what it carries: the client shall come back
-	left     bool // the handler has returned
-	running  int  // queries and mutations at work
-	draining bool // the stream ends when they are answered
+	last     bool           // nothing follows what waits
+	again    bool           // the stream ends before what it carries: the client shall come back
+	left     bool           // the handler has returned
+	running  int            // queries and mutations at work
+	draining bool           // the stream ends when they are answered
+	why      string         // it ends; empty: it is none of the client's doing
+	who      auth.Principal // by whose credentials it lives
+	expiry   *time.Timer    // of them; nil: not known yet
+	res      *reservation   // in single connection mode
 }
 
 // open sends the header at once, so that the client knows it is connected.
@@ -41,22 +46,13 @@ func (st *stream) open() error {
 }
 
 // serve writes what comes until the stream ends.
-// It comes to an end when expires, if that is not zero, has come.
-func (st *stream) serve(expires time.Time) {
+func (st *stream) serve() {
 	idle := time.NewTimer(st.hub.opts.KeepAlive)
 	defer idle.Stop()
-	var expiry <-chan time.Time
-	if !expires.IsZero() {
-		timer := time.NewTimer(time.Until(expires))
-		defer timer.Stop()
-		expiry = timer.C
-	}
 	for {
 		select {
 		case <-st.ctx.Done():
 			return
-		case <-expiry:
-			st.drain()
 		case <-idle.C:
 			if st.write([]byte(":\n\n")) != nil {
 				return
@@ -91,7 +87,7 @@ func (st *stream) flush() (more bool, err error) {
 		st.wrote(items)
 		switch {
 		case again:
-			return false, st.write([]byte(st.hub.retry()))
+			return false, st.write([]byte(st.farewell() + st.hub.retry()))
 		case last:
 			return false, nil
 		case items == nil:
@@ -267,6 +263,9 @@ func (st *stream) leave() {
 	st.mu.Lock()
 	st.out.end()
 	st.left = true
+	if st.expiry != nil {
+		st.expiry.Stop()
+	}
 	_ = st.deadline(time.Now().Add(st.hub.opts.WriteTimeout)) // of what the server still has to say; a broken one says nothing
 	st.mu.Unlock()
 	st.work.Wait()

@@ -24,12 +24,12 @@ type outlet interface {
 type subscription struct {
 	hub     *Hub
 	ctx     context.Context
-	who     auth.Principal
 	request graphql.Request
 	out     outlet
 
 	// mu is above the engines' locks, and held while they are called.
 	mu     sync.Mutex
+	who    auth.Principal
 	lease  *lease // what the engine has; nil: no engine has anything
 	stop   func() // ends it there
 	paused bool   // between two engines
@@ -98,6 +98,10 @@ func (s *subscription) endLocked() {
 func (s *subscription) pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.pauseLocked()
+}
+
+func (s *subscription) pauseLocked() {
 	if s.stop == nil {
 		return
 	}
@@ -111,15 +115,19 @@ func (s *subscription) pause() {
 func (s *subscription) resume(e Engine) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if failed := s.resumeLocked(e); failed != nil {
+		s.out.End(reloaded(errorsOf(*failed)))
+	}
+}
+
+func (s *subscription) resumeLocked(e Engine) (failed *graphql.Response) {
 	if !s.paused {
-		return
+		return nil
 	}
 	s.paused = false
 	defer s.hub.survive(s.out.End)
 	s.request.Moved = true
-	if failed := s.beginLocked(e, s.at); failed != nil {
-		s.out.End(reloaded(errorsOf(*failed)))
-	}
+	return s.beginLocked(e, s.at)
 }
 
 // reloaded says in each message of a list of errors what has brought it about.
