@@ -180,6 +180,7 @@ type LiveStats struct {
 	Executions uint64 // events executed for a group
 	Deliveries uint64 // results handed to a sink from such executions
 	Replayed   uint64 // results handed to a sink that was catching up
+	Skipped    uint64 // changes left out for slow sinks, which got a later state
 }
 
 // Stats returns the counts of this moment.
@@ -187,7 +188,7 @@ func (e *Engine) Stats() LiveStats {
 	l := &e.live
 	return LiveStats{
 		Groups: int(l.groups.Load()), Sinks: int(l.sinks.Load()),
-		Executions: l.executions.Load(), Deliveries: l.deliveries.Load(), Replayed: l.replayed.Load(),
+		Executions: l.executions.Load(), Deliveries: l.deliveries.Load(), Replayed: l.replayed.Load(), Skipped: l.skipped.Load(),
 	}
 }
 
@@ -220,6 +221,7 @@ type live struct {
 
 	groups, sinks                    atomic.Int64
 	executions, deliveries, replayed atomic.Uint64
+	skipped                          atomic.Uint64
 }
 
 // maxReads is how many replays read the log at a time; the others wait. A

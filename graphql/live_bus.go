@@ -55,7 +55,7 @@ func (e *Engine) listen(ctx context.Context, who auth.Principal, op *operation, 
 		return nil, e.refusal(ctx, err)
 	}
 	if m.behind {
-		e.live.replay(e, m, func(ctx context.Context) error { return e.persist(ctx, m, at) })
+		e.live.replay(e, m, func(ctx context.Context) error { return e.persist(ctx, m, at, e.catchUp) })
 	}
 	return m.leave, nil
 }

@@ -12,30 +12,32 @@ import (
 // replay brings a member that is behind up to its shard, on a goroutine of its
 // own, and leaves it to the shard then.
 func (l *live) replay(e *Engine, m *member, bring func(context.Context) error) {
-	started := l.spawn(func(ctx context.Context) {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		var err error
-		if m.onLeave(cancel) {
-			err = bring(ctx)
-		}
-		if err == nil || ctx.Err() != nil || !m.drop() {
-			m.replayed(nil)
-			return
-		}
-		m.replayed(e.errorList(ctx, err))
-	})
+	started := l.spawn(func(ctx context.Context) { l.run(ctx, e, m, bring) })
 	if !started && m.drop() {
 		m.replayed(e.errorList(context.Background(), errStopping))
 	}
+}
+
+// run is the replay's goroutine.
+func (l *live) run(ctx context.Context, e *Engine, m *member, bring func(context.Context) error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var err error
+	if m.onLeave(cancel) {
+		err = bring(ctx)
+	}
+	if err == nil || ctx.Err() != nil || !m.drop() {
+		m.replayed(nil)
+		return
+	}
+	m.replayed(e.errorList(ctx, err))
 }
 
 // replayed is called when the replay calls the sink no more. What was to be said
 // at the end, by it or by the shard, is said here.
 func (m *member) replayed(list []byte) {
 	m.shard.mu.Lock()
-	m.replaying = false
-	if list == nil {
+	if m.replaying--; list == nil && m.replaying == 0 {
 		list = m.last
 	}
 	m.shard.mu.Unlock()
@@ -52,13 +54,14 @@ const (
 	breath = 250 * time.Millisecond
 )
 
-// persist catches up, and begins again where it was when the log cannot be
-// reached for a while: to the sink the subscription would be over for good.
-func (e *Engine) persist(ctx context.Context, m *member, at uint64) error {
+// persist catches up by step (catchUp or overtake), and begins again where it was
+// when the log cannot be reached for a while: to the sink the subscription would
+// be over for good.
+func (e *Engine) persist(ctx context.Context, m *member, at uint64, step func(context.Context, *member, history, uint64) (uint64, error)) error {
 	h := m.shard.past(m.group)
 	since := time.Now()
 	for {
-		reached, err := e.catchUp(ctx, m, h, at)
+		reached, err := step(ctx, m, h, at)
 		if code := fault.Of(err); err == nil || ctx.Err() != nil || code.Code != fault.Unavailable && code.Code != fault.Timeout {
 			return err
 		}
@@ -107,7 +110,11 @@ func (e *Engine) catchUp(ctx context.Context, m *member, h history, at uint64) (
 			m.drop()
 			return at, nil
 		}
-		if ctx.Err() != nil || m.upToDate(at) {
+		var done bool
+		if ctx.Err() == nil {
+			at, done = m.upToDate(at)
+		}
+		if done || ctx.Err() != nil {
 			return at, ctx.Err()
 		}
 	}
@@ -260,29 +267,34 @@ func (m *member) behindAt() (upto uint64, here bool) {
 	return m.shard.pos, m.index >= 0
 }
 
-// upToDate hands over what was held beyond at and leaves the member to the
-// shard. False: too much has come to be held, the replay must go on.
-func (m *member) upToDate(at uint64) bool {
+// upToDate hands over what was held beyond at, and leaves the member to the
+// shard. False: too much has come, the replay must go on after reached.
+func (m *member) upToDate(at uint64) (reached uint64, done bool) {
 	m.shard.mu.Lock()
 	defer m.shard.mu.Unlock()
 	if m.index < 0 {
-		return true
+		return at, true
 	}
 	if m.full {
-		return false
+		return at, false
 	}
 	for _, r := range m.held {
 		if r.seq <= at {
 			continue
 		}
-		if !m.sink.Next(r.payload, r.cursor) {
-			m.shard.removeLocked(m)
-			return true
+		taken, full := m.try(r)
+		if full {
+			return at, false
 		}
+		if !taken {
+			m.shard.removeLocked(m)
+			return at, true
+		}
+		at = r.seq
 		m.shard.engine.live.deliveries.Add(1)
 	}
 	m.held, m.bytes, m.behind, m.after = nil, 0, false, at
-	return true
+	return at, true
 }
 
 // drop ends the membership; false when it had ended before.

@@ -61,9 +61,12 @@ type member struct {
 	bytes  int  // of the payloads held
 	full   bool // more than can be held has come: the replay must go on
 	cancel context.CancelFunc
-	// replaying: the replay's goroutine may still call the sink. When all is over
-	// meanwhile, it says the last words.
-	replaying bool
+	// skipped is how many changes were left out of which the sink was not told so
+	// yet; the replay's own.
+	skipped int
+	// replaying: so many replays' goroutines are not over, of which one may still
+	// call the sink. When all is over meanwhile, the last says the last words.
+	replaying int
 	last      []byte
 }
 
@@ -173,8 +176,9 @@ func (s *shard) handOut(g *group, r result) {
 		case r.failed:
 			s.removeLocked(m)
 			m.sink.End(r.payload)
-		case !m.sink.Next(r.payload, r.cursor):
+		case !s.offer(m, r):
 			s.removeLocked(m)
+		case m.behind: // since now
 		default:
 			s.engine.live.deliveries.Add(1)
 		}
@@ -212,7 +216,9 @@ func (s *shard) add(m *member, like group) bool {
 			st.Start(resource.Position{Log: s.log, Seq: m.after}.String())
 		}
 	}
-	m.replaying = m.behind
+	if m.behind {
+		m.replaying = 1
+	}
 	m.shard, m.group, m.index = s, g, len(g.members)
 	g.members = append(g.members, m)
 	s.engine.live.sinks.Add(1)
@@ -297,7 +303,7 @@ func (s *shard) end(list []byte) {
 		for len(g.members) > 0 {
 			m := g.members[len(g.members)-1]
 			s.removeLocked(m)
-			if m.replaying {
+			if m.replaying > 0 {
 				m.last = list
 				continue
 			}

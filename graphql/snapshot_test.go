@@ -36,6 +36,7 @@ type mirror struct {
 	cursors  []string
 	begun    int
 	complete bool
+	skipped  int
 	ended    string
 	moved    chan struct{}
 }
@@ -88,6 +89,7 @@ func (m *mirror) Next(payload []byte, cursor string) bool {
 			m.t.Error(err)
 		}
 	}
+	m.skipped += r.Extensions.Skipped
 	m.cursors = append(m.cursors, cursor)
 	if c != nil {
 		m.kinds = append(m.kinds, c.Kind)

@@ -55,15 +55,27 @@ func (d distinct) Start(cursor string) {
 
 // Next implements graphql.Sink.
 func (d distinct) Next(payload []byte, cursor string) bool {
-	head := "event: next\ndata: "
-	if cursor != "" {
-		head = "event: next\nid: " + cursor + "\ndata: "
-	}
-	if !d.push(item{head: head, body: dataLines(payload), tail: "\n\n"}) {
+	if !d.push(d.next(payload, cursor)) {
 		return false
 	}
 	d.hub.stats.delivered.Add(1)
 	return true
+}
+
+// Try implements graphql.Trier.
+func (d distinct) Try(payload []byte, cursor string) (taken, full bool) {
+	if taken, full = d.try(d.next(payload, cursor)); taken {
+		d.hub.stats.delivered.Add(1)
+	}
+	return taken, full
+}
+
+func (d distinct) next(payload []byte, cursor string) item {
+	head := "event: next\ndata: "
+	if cursor != "" {
+		head = "event: next\nid: " + cursor + "\ndata: "
+	}
+	return item{head: head, body: dataLines(payload), tail: "\n\n"}
 }
 
 // End implements graphql.Sink.

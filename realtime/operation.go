@@ -143,11 +143,33 @@ func (op *operation) Next(payload []byte, _ string) bool {
 	s := op.socket
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if op.done || !s.pushLocked(item{opcode: opText, head: op.head, body: payload, tail: "}"}) {
+	if op.done || !s.pushLocked(op.next(payload)) {
 		return false
 	}
 	s.hub.stats.delivered.Add(1)
 	return true
+}
+
+// Try implements graphql.Trier.
+func (op *operation) Try(payload []byte, _ string) (taken, full bool) {
+	s := op.socket
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	it := op.next(payload)
+	switch {
+	case op.done || s.out.shut:
+		return false, false
+	case !s.out.fits(it, s.hub.opts.MaxQueue):
+		return false, true
+	case !s.pushLocked(it):
+		return false, false
+	}
+	s.hub.stats.delivered.Add(1)
+	return true, false
+}
+
+func (op *operation) next(payload []byte) item {
+	return item{opcode: opText, head: op.head, body: payload, tail: "}"}
 }
 
 // End implements graphql.Sink. After an error no complete is sent: clients

@@ -141,11 +141,28 @@ func (r *reservation) stop(who auth.Principal, id string) error {
 func (op *posted) Next(payload []byte, _ string) bool {
 	op.res.mu.Lock()
 	defer op.res.mu.Unlock()
-	if op.done || !op.stream.push(item{head: op.head, body: dataLines(payload), tail: "}\n\n"}) {
+	if op.done || !op.stream.push(op.next(payload)) {
 		return false
 	}
 	op.res.hub.stats.delivered.Add(1)
 	return true
+}
+
+// Try implements graphql.Trier.
+func (op *posted) Try(payload []byte, _ string) (taken, full bool) {
+	op.res.mu.Lock()
+	defer op.res.mu.Unlock()
+	if op.done {
+		return false, false
+	}
+	if taken, full = op.stream.try(op.next(payload)); taken {
+		op.res.hub.stats.delivered.Add(1)
+	}
+	return taken, full
+}
+
+func (op *posted) next(payload []byte) item {
+	return item{head: op.head, body: dataLines(payload), tail: "}\n\n"}
 }
 
 // End implements graphql.Sink.

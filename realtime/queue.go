@@ -33,12 +33,17 @@ type queue struct {
 // push adds it; false means that the queue is full. A single item may be
 // larger than the limit, when it is the only one: otherwise it could never leave.
 func (q *queue) push(it item, limit int) bool {
-	if q.bytes > 0 && q.bytes+it.size()+overhead > limit {
+	if !q.fits(it, limit) {
 		return false
 	}
 	q.items = append(q.items, it)
 	q.bytes += it.size() + overhead
 	return true
+}
+
+// fits reports whether push would take it.
+func (q *queue) fits(it item, limit int) bool {
+	return q.bytes == 0 || q.bytes+it.size()+overhead <= limit
 }
 
 // take hands over everything that waits.

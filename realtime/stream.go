@@ -151,6 +151,20 @@ func (st *stream) push(it item) bool {
 	return true
 }
 
+// try is push, but that it takes nothing when the queue is full for the moment.
+func (st *stream) try(it item) (taken, full bool) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	switch {
+	case st.out.shut:
+		return false, false
+	case !st.out.push(it, st.hub.opts.MaxQueue):
+		return false, true
+	}
+	st.notify()
+	return true, false
+}
+
 // finish queues the last item, whatever waits.
 func (st *stream) finish(it item) {
 	st.mu.Lock()

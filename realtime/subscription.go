@@ -15,6 +15,7 @@ import (
 type outlet interface {
 	graphql.Sink
 	graphql.Pacer
+	graphql.Trier
 	// over reports whether nothing more of the operation is wanted.
 	over() bool
 }
@@ -167,6 +168,7 @@ type lease struct {
 var _ interface {
 	graphql.Sink
 	graphql.Pacer
+	graphql.Trier
 	graphql.Starter
 	graphql.Leaver
 } = (*lease)(nil)
@@ -182,6 +184,19 @@ func (l *lease) Next(payload []byte, cursor string) bool {
 		l.at = cursor
 	}
 	return true
+}
+
+// Try implements graphql.Trier.
+func (l *lease) Try(payload []byte, cursor string) (taken, full bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.end {
+		return false, false
+	}
+	if taken, full = l.sub.out.Try(payload, cursor); taken && cursor != "" {
+		l.at = cursor
+	}
+	return taken, full
 }
 
 // End implements graphql.Sink.
