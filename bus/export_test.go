@@ -1,6 +1,10 @@
 package bus
 
-import "github.com/nats-io/nats.go"
+import (
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
 
 // Intercept puts a hand into the live path of the followers that start after
 // it: fn sees each live message and returns what they get instead.
@@ -51,3 +55,47 @@ var ForeignFault = foreignFault
 
 // HeardMessages is how many messages wait for one who hears at most.
 const HeardMessages = heardMessages
+
+// Pace is what a group knows of the batches before.
+type Pace struct{ p pace }
+
+func (p *Pace) End(now time.Time, took time.Duration, members, waiting int) {
+	p.p.end(now, took, members, waiting)
+}
+
+func (p *Pace) Gather(now time.Time, waiting int) (wait time.Duration, enough int) {
+	return p.p.gather(now, waiting)
+}
+
+// The constants of Pace.
+const (
+	LongestGather = longestGather
+	ProbeAfter    = probeAfter
+)
+
+// Groups is a group with a log of the test's own.
+type Groups struct {
+	g      group
+	commit func(members int)
+}
+
+// NewGroups returns groups that commit stores: as many members as it is told.
+func NewGroups(commit func(members int)) *Groups { return &Groups{commit: commit} }
+
+// Append waits until an append of two entries is stored. It reports false after Close.
+func (g *Groups) Append() bool {
+	m := &member{msgs: make([]*nats.Msg, 2), answer: make(chan struct{})}
+	joined := g.g.join(m, func(members []*member) {
+		g.commit(len(members))
+		for _, m := range members {
+			m.end(1, nil)
+		}
+	})
+	if joined {
+		<-m.answer
+	}
+	return joined
+}
+
+// Close waits for those who have joined.
+func (g *Groups) Close() { g.g.close() }

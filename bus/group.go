@@ -17,7 +17,8 @@ import (
 )
 
 // Appends of several entries go out in groups: what waits while one batch is
-// under way leaves together as the next. A log without replicas writes a batch
+// under way leaves together as the next, with those who come right after
+// (gather.go). A log without replicas writes a batch
 // through to the disk before it acknowledges it, which takes the same 1 to 2 ms
 // for two entries as for hundreds; and while many small batches take turns,
 // nobody else's append gets through.
@@ -46,6 +47,9 @@ type group struct {
 	waiting []*member // in the order of their coming
 	running bool
 	closed  bool
+	pace    pace
+	enough  int           // how many full waits for
+	full    chan struct{} // closed when enough are waiting; nil: nobody asked
 	done    sync.WaitGroup
 }
 
@@ -70,7 +74,7 @@ func (b *Bus) appendGrouped(ctx context.Context, entries []Entry, msgs []*nats.M
 	for _, msg := range msgs {
 		m.bytes += msg.Size()
 	}
-	if !b.join(m) {
+	if !b.group.join(m, b.commitGroup) {
 		return 0, fault.New(fault.Unavailable, "the bus is closed")
 	}
 	select {
@@ -84,18 +88,21 @@ func (b *Bus) appendGrouped(ctx context.Context, entries []Entry, msgs []*nats.M
 	return 0, fmt.Errorf("%w: %w", ErrUnknownOutcome, ctx.Err())
 }
 
-// join lets m wait for the next batch. It reports false on a closed bus.
-func (b *Bus) join(m *member) bool {
-	g := &b.group
+// join lets m wait for the next batch, which commit stores. It reports false on
+// a closed bus.
+func (g *group) join(m *member, commit func([]*member)) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
 		return false
 	}
 	g.waiting = append(g.waiting, m)
+	if len(g.waiting) >= g.enough {
+		g.goOn()
+	}
 	if !g.running {
 		g.running = true
-		g.done.Go(b.commitGroups)
+		g.done.Go(func() { g.run(commit) })
 	}
 	return true
 }
@@ -116,20 +123,57 @@ func (g *group) leave(m *member) bool {
 func (g *group) close() {
 	g.mu.Lock()
 	g.closed = true
+	g.goOn()
 	g.mu.Unlock()
 	g.done.Wait()
 }
 
-// commitGroups sends what waits, group after group, until nothing does. Whoever
-// is about to join goes first: those who were just answered often come again.
-func (b *Bus) commitGroups() {
+// run commits what waits, group after group, until nothing does. Whoever is
+// about to join goes first: those who were just answered often come again.
+func (g *group) run(commit func([]*member)) {
 	for {
 		runtime.Gosched()
-		members := b.group.take()
+		g.gather()
+		members := g.take()
 		if members == nil {
 			return
 		}
-		b.commitGroup(members)
+		began := time.Now()
+		commit(members)
+		g.mu.Lock()
+		now := time.Now()
+		g.pace.end(now, now.Sub(began), len(members), len(g.waiting))
+		g.mu.Unlock()
+	}
+}
+
+// gather waits for those who are expected.
+func (g *group) gather() {
+	g.mu.Lock()
+	wait, enough := g.pace.gather(time.Now(), len(g.waiting))
+	if wait == 0 || g.closed {
+		g.mu.Unlock()
+		return
+	}
+	full := make(chan struct{})
+	g.full, g.enough = full, enough
+	g.mu.Unlock()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-full:
+	case <-timer.C:
+		g.mu.Lock()
+		g.goOn()
+		g.mu.Unlock()
+	}
+}
+
+// goOn ends the wait for others. The caller holds mu.
+func (g *group) goOn() {
+	if g.full != nil {
+		close(g.full)
+		g.full = nil
 	}
 }
 
