@@ -163,6 +163,31 @@ func TestExecutionLongerThanItMayIsEndedAndItsSQLWithIt(t *testing.T) {
 	}
 }
 
+func TestFilterNestedDeeperThanFiveIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newService(t, graphql.Options{})
+	for _, around := range []string{"{not: ", "{and: ", "{or: [{}, "} {
+		filter := func(levels int) string {
+			end := "}"
+			if strings.Contains(around, "[") {
+				end = "]}"
+			}
+			return "(filter: " + nest(around, levels, `{name: {eq: "x"}}`, end) + ")"
+		}
+		refused(t, s, fault.BadUserInput, false, `{ users`+filter(5)+` { totalCount } }`, `{ users`+filter(6)+` { totalCount } }`)
+		refused(t, s, fault.BadUserInput, false, `{ userChanges`+filter(5)+` { hasMore } }`, `{ userChanges`+filter(6)+` { hasMore } }`)
+		for levels, code := range map[int]fault.Code{5: "", 6: fault.BadUserInput} {
+			stop, failed := s.engine.Subscribe(t.Context(), admin, graphql.Request{Query: `subscription { userChanged` + filter(levels) + ` { id } }`}, "", newInbox())
+			switch {
+			case failed != nil && failed.Code != code, failed == nil && code != "":
+				t.Errorf("%d levels of %s: %+v", levels, around, failed)
+			case stop != nil:
+				stop()
+			}
+		}
+	}
+}
+
 func TestExecutionLongerThanItMayEndsTheCallsThatItMakes(t *testing.T) {
 	t.Parallel()
 	list := functions()

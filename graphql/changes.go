@@ -7,7 +7,6 @@ import (
 	"tidings/fault"
 	"tidings/resource"
 	"tidings/schema"
-	"tidings/view"
 )
 
 // changePage is a page of a resource's changes: those after a position that the
@@ -31,9 +30,9 @@ func (r *run) changes(ctx context.Context, f *root, args map[string]any) answer 
 	if !rule.Roles.Has(schema.Anyone) && !r.who.May(rule, r.who.Subject) {
 		return refused(fault.New(fault.Forbidden, "you may not read %s", res.Name))
 	}
-	var filter *view.Filter
-	if object, given := args["filter"].(map[string]any); given {
-		filter = newFilter(res, object)
+	filter, err := filterOf(res, args)
+	if err != nil {
+		return refused(err)
 	}
 	sight, err := resource.NewSight(res, r.who, filter)
 	if err != nil {

@@ -62,12 +62,8 @@ const eventTime = time.Second
 
 // filter returns which records the operation is about; nil: all. It may be used
 // for a field that tells of changes alone.
-func (op *operation) filter() *view.Filter {
-	filter, ok := op.root.args["filter"].(map[string]any)
-	if !ok {
-		return nil
-	}
-	return newFilter(op.root.generated.Resource, filter)
+func (op *operation) filter() (*view.Filter, error) {
+	return filterOf(op.root.generated.Resource, op.root.args)
 }
 
 // reads reports whether an event's record leads to others.

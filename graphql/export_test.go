@@ -65,7 +65,11 @@ func (e *Engine) Prepare(r Request) (*Operation, *Response) {
 func (op *operation) Key() string         { return op.key() }
 func (op *operation) Rules() schema.Roles { return op.rules() }
 func (e *Engine) Event(ctx context.Context, who auth.Principal, op *Operation, ev resource.Event) (payload []byte, skip bool) {
-	sight, err := resource.NewSight(op.root.generated.Resource, who, op.filter())
+	filter, err := op.filter()
+	if err != nil {
+		panic(err)
+	}
+	sight, err := resource.NewSight(op.root.generated.Resource, who, filter)
 	if err != nil {
 		panic(err)
 	}

@@ -105,7 +105,11 @@ func (e *Engine) Subscribe(ctx context.Context, who auth.Principal, r Request, a
 		return nil, e.refusal(ctx, fault.New(fault.Forbidden, "you may not read %s", op.root.generated.Resource.Name))
 	}
 	view := op.view(who)
-	sight, err := resource.NewSight(op.root.generated.Resource, view, op.filter())
+	filter, err := op.filter()
+	if err != nil {
+		return nil, e.refusal(ctx, err)
+	}
+	sight, err := resource.NewSight(op.root.generated.Resource, view, filter)
 	if err != nil {
 		return nil, e.refusal(ctx, err)
 	}

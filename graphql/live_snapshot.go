@@ -88,7 +88,7 @@ func (e *Engine) bring(ctx context.Context, who auth.Principal, m *member, at ui
 func (e *Engine) newSnapshot(who auth.Principal, m *member) *snapshot {
 	g := m.group
 	res := g.op.root.generated.Resource
-	filter := g.op.filter()
+	filter, _ := g.op.filter() // a member's has been looked at
 	if id := g.id(); id != "" {
 		filter = &view.Filter{And: []*view.Filter{filter, {Field: res.Field("id"), Op: "eq", Value: id}}}
 	}

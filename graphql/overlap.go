@@ -1,6 +1,8 @@
 package graphql
 
 import (
+	"slices"
+
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
@@ -11,7 +13,8 @@ import (
 // stands in for gqlparser's, whose time is quadratic in the fields and
 // exponential in nested fragments: here all selections that meet at one
 // response name are compared with the first of them, because being mergeable
-// is an equivalence.
+// is an equivalence; but for __typename, which stands beside String and String!
+// and is therefore never the one that others are compared with.
 type overlap struct {
 	schema *ast.Schema
 	budget int // visits left
@@ -58,9 +61,10 @@ func (o *overlap) group(fields []*ast.Field, exact bool) {
 	if len(fields) == 1 && len(fields[0].SelectionSet) == 0 {
 		return
 	}
-	for _, f := range fields[1:] {
-		if !o.sameShape(fields[0].Definition, f.Definition) {
-			o.conflict(fields[0], f, "they return conflicting types "+fields[0].Definition.Type.String()+" and "+f.Definition.Type.String())
+	first := fields[max(0, slices.IndexFunc(fields, func(f *ast.Field) bool { return f.Name != "__typename" }))]
+	for _, f := range fields {
+		if !o.sameShape(first.Definition, f.Definition) {
+			o.conflict(first, f, "they return conflicting types "+first.Definition.Type.String()+" and "+f.Definition.Type.String())
 			return
 		}
 	}

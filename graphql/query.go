@@ -24,8 +24,8 @@ func newQuery(r *schema.Resource, args map[string]any, most int) (q view.Query, 
 	}
 	q.After, _ = args["after"].(string)
 	q.Before, _ = args["before"].(string)
-	if filter, ok := args["filter"].(map[string]any); ok {
-		q.Filter = newFilter(r, filter)
+	if q.Filter, err = filterOf(r, args); err != nil {
+		return q, err
 	}
 	terms, _ := args["orderBy"].([]any)
 	for _, term := range terms {
@@ -42,6 +42,37 @@ func pageSize(args map[string]any, name string, most int) (int, error) {
 		return 0, fault.Input(name, "%s must be from 1 to %d", name, most)
 	}
 	return int(n), nil
+}
+
+// maxNesting is how many levels of and, or and not a filter may have.
+const maxNesting = 5
+
+// filterOf reads the argument that chooses records; nil: all of them.
+func filterOf(r *schema.Resource, args map[string]any) (*view.Filter, error) {
+	object, ok := args["filter"].(map[string]any)
+	switch {
+	case !ok:
+		return nil, nil
+	case nesting(object) > maxNesting:
+		return nil, fault.Input("filter", "and, or and not must be nested at most %d deep", maxNesting)
+	}
+	return newFilter(r, object), nil
+}
+
+// nesting returns how many levels of and, or and not stand in a filter.
+func nesting(object map[string]any) (levels int) {
+	for _, word := range []string{"and", "or", "not"} {
+		switch below := object[word].(type) {
+		case map[string]any:
+			levels = max(levels, 1+nesting(below))
+		case []any:
+			levels = max(levels, 1)
+			for _, item := range below {
+				levels = max(levels, 1+nesting(item.(map[string]any)))
+			}
+		}
+	}
+	return levels
 }
 
 // newFilter reads a filter object: everything in it must hold.
