@@ -107,7 +107,8 @@ type Hub struct {
 	bufs     buffers
 	writers  []*writer
 	writer   atomic.Uint32 // the one of the last socket
-	wsBufs   sync.Pool     // gorilla's write buffers: used by its handshake and protocol errors only
+	parking  parking
+	wsBufs   sync.Pool // gorilla's write buffers: used by its handshake and protocol errors only
 
 	// life is the context of every operation: a socket outlives the request
 	// that opened it, and net/http cancels a request's context when its handler
@@ -154,6 +155,7 @@ func NewHub(e Engine, v *auth.Verifier, o Options) *Hub {
 		life: life, kill: kill,
 		conns: map[conn]struct{}{}, callers: map[string]int{}, reservations: map[string]*reservation{},
 	}
+	h.parking.hub = h
 	for range runtime.GOMAXPROCS(0) {
 		h.writers = append(h.writers, newWriter(h))
 	}

@@ -107,6 +107,9 @@ type socket struct {
 	draining bool        // it is closed when they are answered
 	limit    *time.Timer // the time for connection_init, then the token's
 	pinger   *time.Timer
+	nextPing time.Time
+	deadline time.Time // when a silent connection is given up
+	place    place     // the parking's
 }
 
 func newSocket(h *Hub, ws *websocket.Conn, who auth.Principal) *socket {
@@ -132,6 +135,7 @@ func (s *socket) begin() {
 	defer s.mu.Unlock()
 	s.aliveLocked()
 	s.limit = time.AfterFunc(s.hub.opts.InitTimeout, s.initTimeUp)
+	s.nextPing = time.Now().Add(s.pingEvery())
 	s.pinger = time.AfterFunc(s.pingEvery(), s.ping)
 	if s.ws.Subprotocol() == "" {
 		s.closeLocked(closeSubprotocol, "the subprotocol is not acceptable: use "+modern.name)
@@ -151,7 +155,7 @@ func (s *socket) alive() bool {
 }
 
 func (s *socket) aliveLocked() {
-	_ = s.ws.SetReadDeadline(time.Now().Add(s.hub.opts.PingEvery * 5 / 2)) // a dead connection shows at the next read
+	s.deadline = time.Now().Add(s.hub.opts.PingEvery * 5 / 2)
 }
 
 // pingEvery is more often for old clients, which give up a connection without
@@ -163,15 +167,28 @@ func (s *socket) pingEvery() time.Duration {
 	return s.hub.opts.PingEvery
 }
 
+// ping pings the peer when it is time to, and gives up one that was silent for
+// too long.
 func (s *socket) ping() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.dialect.legacy && s.acked {
-		s.pushLocked(item{opcode: opText, head: keepAliveMessage})
+	now := time.Now()
+	if !now.Before(s.deadline) {
+		s.cut()
+		return
 	}
-	if s.pushLocked(item{opcode: opPing}) {
-		s.pinger.Reset(s.pingEvery())
+	if s.out.shut {
+		s.pinger.Reset(s.deadline.Sub(now))
+		return
 	}
+	if !now.Before(s.nextPing) {
+		s.nextPing = now.Add(s.pingEvery())
+		if s.dialect.legacy && s.acked {
+			s.pushLocked(item{opcode: opText, head: keepAliveMessage})
+		}
+		s.pushLocked(item{opcode: opPing})
+	}
+	s.pinger.Reset(min(s.nextPing.Sub(now), s.deadline.Sub(now)))
 }
 
 func (s *socket) initTimeUp() {
@@ -304,7 +321,13 @@ func (s *socket) restartLocked() {
 	}
 }
 
-func (s *socket) abort() { s.ws.Close() }
+func (s *socket) abort() { s.cut() }
+
+// cut closes the connection, which whoever reads it finds out.
+func (s *socket) cut() {
+	s.ws.Close()
+	s.hub.parking.wake(s)
+}
 
 func (s *socket) idle() bool {
 	s.mu.Lock()

@@ -34,19 +34,12 @@ func (h *handshake) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, bufio.NewReadWriter(h.reader, rw.Writer), nil
 }
 
-// run begins to serve the socket. At any time until over one goroutine reads:
-// while the client is silent it waits, with a stack that has never grown, and
-// is all that the socket has; what comes is read and acted on by another one,
-// which takes its place.
+// run begins to serve the socket. At any time until over one goroutine reads
+// it, or it is parked; where it cannot be, a goroutine that has never gone deep
+// waits in its stead, and keeps its stack small.
 func (s *socket) run() {
 	s.begin()
 	s.serve()
-}
-
-// wait waits for the client or for the end of the connection's time.
-func (s *socket) wait() {
-	_ = s.raw.Read(readable) // what is wrong shows at the reading
-	go s.serve()
 }
 
 // serve reads and acts until nothing more is there.
@@ -56,16 +49,26 @@ func (s *socket) serve() {
 			s.over(err)
 			return
 		}
-		if s.raw != nil && s.in.Buffered() == 0 {
-			go s.wait()
-			return
+		if s.raw == nil || s.in.Buffered() > 0 {
+			continue
 		}
+		if !s.hub.parking.park(s) {
+			go s.wait()
+		}
+		return
 	}
+}
+
+// wait waits for the client or for the end of the connection.
+func (s *socket) wait() {
+	_ = s.raw.Read(readable) // what is wrong shows at the reading
+	go s.serve()
 }
 
 // over ends what depended on the connection.
 func (s *socket) over(err error) {
 	defer s.hub.leave(s)
+	defer s.hub.parking.leave(s)
 	defer s.hub.stats.sockets.Add(-1)
 	s.hub.release(s.caller)
 	s.finish()

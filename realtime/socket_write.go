@@ -96,7 +96,8 @@ func (s *socket) wrote(items []item) (more bool) {
 	defer s.mu.Unlock()
 	s.out.wrote(items, s.hub.opts.MaxQueue)
 	if len(items) > 0 && items[len(items)-1].opcode == opClose {
-		_ = s.ws.SetReadDeadline(time.Now().Add(closeWait)) // a dead connection shows at the next read
+		s.deadline = time.Now().Add(closeWait)
+		s.pinger.Reset(closeWait)
 	}
 	if len(s.out.items) > 0 {
 		return true
@@ -135,7 +136,7 @@ func (s *socket) broken() {
 	defer s.mu.Unlock()
 	s.out.end()
 	s.writing = false
-	s.ws.Close()
+	s.cut()
 }
 
 // writeItems writes the items as frames, many in one write.

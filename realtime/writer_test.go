@@ -103,3 +103,25 @@ func TestASocketOverTLSIsWrittenToAsWell(t *testing.T) {
 	}
 	c.expectEvents(1, 100)
 }
+
+func TestSocketsComeAgainAfterAllHaveLeft(t *testing.T) {
+	t.Parallel()
+	f := serve(t, realtime.Options{})
+	for round := range 3 {
+		var clients []*client
+		for range 5 {
+			c := connect(t, f.url, "")
+			c.subscribe("1", "subscription ticks")
+			clients = append(clients, c)
+		}
+		eventually(t, "all subscribe", func() bool { return f.engine.subscribers() == len(clients) })
+		f.engine.emit("")
+		for _, c := range clients {
+			c.expectEvents(round+1, round+1)
+			c.send(`{"type":"ping"}`)
+			c.expect(`{"type":"pong"}`)
+			c.ws.Close()
+		}
+		eventually(t, "all have left", func() bool { return f.hub.Stats().Sockets == 0 && f.engine.subscribers() == 0 })
+	}
+}
