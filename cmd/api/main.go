@@ -56,7 +56,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	defer proc.Ballast()()
+	defer proc.Collector()()
 	parts, err := parts(c, rooms, log, public, stdout)
 	if err != nil {
 		return errors.Join(err, rooms.Close())
