@@ -237,6 +237,12 @@ func (v *View) writeBehind() {
 	}
 }
 
+// Sync returns when the file has everything that the view shows, or with what
+// keeps it from being written.
+func (v *View) Sync(ctx context.Context) error {
+	return v.write(ctx, v.position.Load())
+}
+
 // settle has the changes of some tables written, so that SQL shows them.
 func (v *View) settle(ctx context.Context, tables ...*table) error {
 	least := uint64(0)

@@ -52,14 +52,44 @@ func lock(ctx context.Context, dir string) (*files, error) {
 	return nil, errors.Join(err, db.Close())
 }
 
-// Remove deletes a directory with a view that nobody needs any more. It fails,
-// and deletes nothing, while a process uses it.
+// Remove deletes a view that nobody needs any more, and its directory. It fails,
+// and deletes nothing, while a process uses it and where there is no view; what
+// else lies in the directory stays, and is an error.
 func Remove(ctx context.Context, dir string) error {
-	f, err := lock(ctx, dir)
-	if err != nil {
+	if err := remove(ctx, dir); err != nil {
 		return fmt.Errorf("remove the view in %s: %w", dir, err)
 	}
-	return errors.Join(f.close(), os.RemoveAll(dir))
+	return nil
+}
+
+func remove(ctx context.Context, dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, lockFile)); err == nil {
+		f, err := lock(ctx, dir)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.removeData(), f.remove(lockFile), f.close()); err != nil {
+			return err
+		}
+	}
+	return os.Remove(dir) // when it is empty
+}
+
+// removeData deletes the database, which is not open.
+func (f *files) removeData() error {
+	for _, name := range []string{dataFile, dataFile + "-wal", dataFile + "-shm", condemnedFile} {
+		if err := f.remove(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *files) remove(name string) error {
+	if err := os.Remove(f.path(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 func openDB(path string, settings ...string) (*sql.DB, error) {
@@ -113,10 +143,8 @@ func (f *files) reopen(ctx context.Context, want identity) (*session, string, er
 
 // build removes the database and makes an empty one at position 0.
 func (f *files) build(ctx context.Context, want identity, tables map[string]*table) (*session, error) {
-	for _, name := range []string{dataFile, dataFile + "-wal", dataFile + "-shm", condemnedFile} {
-		if err := os.Remove(f.path(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, err
-		}
+	if err := f.removeData(); err != nil {
+		return nil, err
 	}
 	s, err := f.connect(ctx)
 	if err != nil {

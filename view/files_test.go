@@ -3,6 +3,7 @@ package view_test
 import (
 	"bytes"
 	"database/sql"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -214,5 +215,40 @@ func TestDirectoryThatCannotBeMadeIsAnError(t *testing.T) {
 	}
 	if _, err := view.Open(t.Context(), newFixture().model, "l", view.Options{Dir: filepath.Join(file, "below")}); err == nil {
 		t.Error("no error")
+	}
+}
+
+func TestRemoveLeavesWhatIsNoView(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "0123456789abcdef")
+	v := open(t, newFixture().model, dir)
+	put(t, v, "Post", object{"id": "a"})
+	if err := view.Remove(t.Context(), dir); err == nil {
+		t.Fatal("a view in use was removed")
+	}
+	if n, err := v.Count(t.Context(), "Post", nil, ""); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	letter := filepath.Join(dir, "letter")
+	if err := os.WriteFile(letter, []byte("dear"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := view.Remove(t.Context(), dir); err == nil {
+		t.Error("what lay beside the view was passed over in silence")
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 || files[0].Name() != "letter" {
+		t.Fatalf("left are %v, %v", files, err)
+	}
+	if err := os.Remove(letter); err != nil {
+		t.Fatal(err)
+	}
+	if err := view.Remove(t.Context(), dir); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the directory: %v", err)
 	}
 }

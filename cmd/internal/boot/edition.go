@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"tidings/graphql"
@@ -32,6 +33,7 @@ type Edition struct {
 	soap    *soap.Service
 	writing *running       // the two
 	users   sync.WaitGroup // requests that have begun here
+	over    chan struct{}  // closed when another edition serves
 }
 
 // store is the view and what fills it. Editions whose schemas store and index
@@ -63,7 +65,7 @@ func (r *Rooms) current() *Edition {
 // build builds the edition of a model, with the store of the old one if it
 // fits. Nothing runs yet.
 func (r *Rooms) build(ctx context.Context, m *schema.Model, old *Edition) (*Edition, error) {
-	e := &Edition{Model: m}
+	e := &Edition{Model: m, over: make(chan struct{})}
 	if old != nil && old.Model.Fingerprint == m.Fingerprint {
 		e.store = old.store
 	}
@@ -163,16 +165,20 @@ func (r *Rooms) sweepViews(ctx context.Context, kept string) {
 	if kept == "" {
 		return
 	}
-	dirs, _ := filepath.Glob(filepath.Join(filepath.Dir(kept), "[0-9a-f]*")) // the pattern is good
+	dirs, _ := filepath.Glob(filepath.Join(filepath.Dir(kept), strings.Repeat("[0-9a-f]", viewName))) // the pattern is good
 	for _, dir := range dirs {
-		info, err := os.Stat(dir)
-		if dir == kept || err != nil || !info.IsDir() || len(filepath.Base(dir)) != viewName {
+		if dir == kept || !isDir(dir) {
 			continue
 		}
 		if err := view.Remove(ctx, dir); err != nil {
 			r.log.Warn("the view of another schema cannot be deleted", "err", err)
 		}
 	}
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // read makes the feed run; fail gets its error when it ends by itself.
@@ -204,6 +210,8 @@ func (e *Edition) serves() bool {
 	return true
 }
 
+// started returns when the edition serves, or is over: the one that follows has
+// served before.
 func (e *Edition) started(ctx context.Context) error {
 	all := []<-chan struct{}{e.Feed.Ready()}
 	if e.worker != nil {
@@ -212,6 +220,8 @@ func (e *Edition) started(ctx context.Context) error {
 	for _, ready := range all {
 		select {
 		case <-ready:
+		case <-e.over:
+			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

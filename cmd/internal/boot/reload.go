@@ -1,13 +1,14 @@
 package boot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
-	"tidings/internal/proc"
 	"tidings/schema"
 	"tidings/view"
 )
@@ -17,8 +18,6 @@ import (
 func (r *Rooms) run(ctx context.Context) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	hangups, stop := proc.Hangups()
-	defer stop()
 	first := r.current()
 	first.read(ctx, fail)
 	first.write(ctx, fail)
@@ -31,7 +30,7 @@ func (r *Rooms) run(ctx context.Context) error {
 	defer look.Stop()
 	for {
 		select {
-		case <-hangups:
+		case <-r.hangups:
 			r.look = r.config.look()
 			r.reload(ctx, fail)
 		case <-look.C:
@@ -66,7 +65,9 @@ func (r *Rooms) reload(ctx context.Context, fail func(error)) {
 }
 
 // prepare builds the next edition beside the old one and makes it run. When it
-// returns, its view shows the log, and its worker takes work.
+// returns, its view shows the log, and its worker takes work. A part of it that
+// fails until then (there is no room for a second view, say) is a refusal like
+// any other; later on it ends the process.
 func (r *Rooms) prepare(ctx context.Context, old *Edition, fail func(error)) (*Edition, error) {
 	m, err := r.config.LoadSchema()
 	if err != nil {
@@ -76,10 +77,37 @@ func (r *Rooms) prepare(ctx context.Context, old *Edition, fail func(error)) (*E
 	if err != nil {
 		return nil, err
 	}
-	if err := r.settle(ctx, next, fail); err != nil {
+	trial, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	a := &alarm{tell: end}
+	if err := r.settle(trial, next, a.ring); err != nil {
 		return nil, errors.Join(err, r.discard(ctx, next, old))
 	}
+	a.hand(fail)
 	return next, nil
+}
+
+// alarm tells that a part of an edition has failed: first who tries the edition,
+// then who cannot do without it.
+type alarm struct {
+	mu   sync.Mutex
+	tell func(error)
+	err  error // the first
+}
+
+func (a *alarm) ring(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.err = cmp.Or(a.err, err)
+	a.tell(err)
+}
+
+func (a *alarm) hand(tell func(error)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.tell = tell; a.err != nil {
+		tell(a.err)
+	}
 }
 
 func (r *Rooms) settle(ctx context.Context, next *Edition, fail func(error)) error {
@@ -91,6 +119,9 @@ func (r *Rooms) settle(ctx context.Context, next *Edition, fail func(error)) err
 	case <-next.Feed.Ready():
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+	if err := next.View.Sync(ctx); err != nil {
+		return err
 	}
 	next.write(ctx, fail)
 	return next.started(ctx)
@@ -115,6 +146,7 @@ func (r *Rooms) replace(ctx context.Context, old, next *Edition) {
 			}
 		}
 		r.edition = next
+		close(old.over)
 	}
 	if r.move == nil {
 		between()

@@ -2,13 +2,15 @@ package boot_test
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"tidings/auth"
@@ -17,6 +19,7 @@ import (
 	"tidings/internal/proc"
 	"tidings/realtime"
 	"tidings/schema"
+	"tidings/view"
 )
 
 // The schemas that a test reloads by turns: the second one needs another view.
@@ -30,9 +33,35 @@ var turns = []string{
 type house struct {
 	*boot.Rooms
 	schema, data string
+
+	mu      sync.Mutex
+	console []byte
+}
+
+// Write is the console's.
+func (h *house) Write(text []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.console = append(h.console, text...)
+	return len(text), nil
+}
+
+// told is what a person has read on the console.
+func (h *house) told() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return string(h.console)
 }
 
 func open(t *testing.T) *house {
+	t.Helper()
+	h := prepared(t)
+	h.run(t)
+	return h
+}
+
+// prepared are rooms that do not run yet.
+func prepared(t *testing.T) *house {
 	t.Helper()
 	h := &house{schema: t.TempDir(), data: t.TempDir()}
 	h.write(t, turns[0])
@@ -40,18 +69,22 @@ func open(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := slog.New(slog.DiscardHandler)
-	h.Rooms, err = boot.Open(t.Context(), c, boot.Role{Writes: true, Edge: true, Console: io.Discard}, log)
+	h.Rooms, err = boot.Open(t.Context(), c, boot.Role{Writes: true, Edge: true, Console: h}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return h
+}
+
+func (h *house) run(t *testing.T) {
+	t.Helper()
 	now, done := h.Use()
 	hub := realtime.NewHub(now.Engine, h.Verifier, realtime.Options{})
 	done()
 	h.OnReload(func(e *graphql.Engine, between func()) { hub.Switch(e, between) })
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- proc.Run(ctx, log, h.Parts()...) }()
+	go func() { ended <- proc.Run(ctx, slog.New(slog.DiscardHandler), h.Parts()...) }()
 	t.Cleanup(func() {
 		cancel()
 		for _, err := range []error{hub.Close(), <-ended, h.Close()} {
@@ -63,7 +96,6 @@ func open(t *testing.T) *house {
 	if err := h.Started(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return h
 }
 
 func (h *house) write(t *testing.T, text string) {
@@ -84,10 +116,15 @@ func (h *house) reload(t *testing.T, text string) {
 	t.Helper()
 	before := h.model()
 	h.write(t, text)
+	h.hangup(t)
+	until(t, "the schema is reloaded", func() bool { return h.model() != before })
+}
+
+func (h *house) hangup(t *testing.T) {
+	t.Helper()
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the schema is reloaded", func() bool { return h.model() != before })
 }
 
 func (h *house) execute(t *testing.T, query string) string {
@@ -156,4 +193,48 @@ func TestTheViewOfAnotherSchemaIsDeletedAtTheStart(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// The view of the next schema cannot be filled: whatever the reason is, the
+// process goes on with the schema that it has.
+func TestAnEditionThatFailsBeforeItServesIsRefused(t *testing.T) {
+	h := open(t)
+	h.execute(t, `mutation { createNote(input: {text: "kept"}) { text } }`)
+	next, err := schema.Load(fstest.MapFS{"s.graphql": {Data: []byte(turns[1])}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := schema.Load(fstest.MapFS{"s.graphql": {Data: []byte(strings.ReplaceAll(turns[1], "Note", "Other"))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.Fingerprint = next.Fingerprint // its tables are not those of the next schema
+	broken, err := view.Open(t.Context(), other, h.Bus.LogID(), view.Options{Dir: filepath.Join(h.data, "view", next.Fingerprint[:16])})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := broken.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h.write(t, turns[1])
+	h.hangup(t)
+	until(t, "it is refused", func() bool { return strings.Contains(h.told(), "no such table") })
+	if got := h.execute(t, `mutation { createNote(input: {text: "still"}) { text } }`); got != `{"data":{"createNote":{"text":"still"}}}` {
+		t.Error(got)
+	}
+	h.reload(t, turns[2]) // by now there is a good place for the view
+	if got := h.execute(t, `{ notes { nodes { text } } }`); got != `{"data":{"notes":{"nodes":[{"text":"kept"},{"text":"still"}]}}}` {
+		t.Error(got)
+	}
+}
+
+// A signal that comes while the process starts is not forgotten: the schema may
+// have been read already.
+func TestAHangupDuringTheStartIsCarriedOutAfterIt(t *testing.T) {
+	h := prepared(t)
+	was := h.model()
+	h.write(t, turns[1])
+	h.hangup(t)
+	h.run(t)
+	until(t, "the schema is reloaded", func() bool { return h.model() != was })
 }

@@ -40,6 +40,8 @@ type Rooms struct {
 	edition *Edition // in service
 	move    Switch   // nil: there are no subscriptions
 
+	hangups      <-chan os.Signal
+	deaf         func() // ends hangups
 	look, looked string // the files as they were read, and at the last look
 }
 
@@ -67,6 +69,7 @@ func (r *Rooms) OnReload(s Switch) { r.move = s }
 // built.
 func Open(ctx context.Context, c Config, role Role, log *slog.Logger) (*Rooms, error) {
 	r := &Rooms{config: c, role: role, log: log}
+	r.hangups, r.deaf = proc.Hangups() // before the schema is read: it may change meanwhile
 	if err := r.open(ctx); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -98,8 +101,11 @@ func (r *Rooms) open(ctx context.Context) (err error) {
 	if r.edition, err = r.build(ctx, model, nil); err != nil {
 		return err
 	}
+	if err := r.admit(ctx, model); err != nil {
+		return err
+	}
 	r.sweepViews(ctx, r.edition.dir)
-	return r.admit(ctx, model)
+	return nil
 }
 
 // LoadSchema compiles the schema directory. A schema with root fields that these
@@ -159,9 +165,7 @@ const awayGrace = 15 * time.Second
 // Started returns nil when the view has caught up with the log and the worker,
 // if there is one, takes work, or with ctx's error.
 func (r *Rooms) Started(ctx context.Context) error {
-	e, done := r.Use()
-	defer done()
-	return e.started(ctx)
+	return r.current().started(ctx)
 }
 
 // Ready returns nil when the process can answer: the view has caught up with
@@ -203,6 +207,7 @@ func (r *Rooms) CaughtUp() error {
 
 // Close closes what Open built, from the top down.
 func (r *Rooms) Close() error {
+	r.deaf()
 	var errs []error
 	if r.edition != nil {
 		errs = append(errs, r.edition.close())
