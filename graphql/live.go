@@ -85,6 +85,7 @@ func (e *Engine) Subscribe(ctx context.Context, who auth.Principal, r Request, a
 	if failed != nil {
 		return nil, failed
 	}
+	op.moved = r.Moved
 	if op.kind != ast.Subscription {
 		return nil, e.failure(gqlerror.List{refuse(op.def.Position, fault.BadRequest, "Only a subscription can be subscribed to.")})
 	}

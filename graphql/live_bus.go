@@ -87,6 +87,9 @@ func (e *Engine) hear(ctx context.Context, who auth.Principal, op *operation, af
 	}
 	m = &member{sink: s, behind: from.Log != ""}
 	g := group{op: op, who: op.view(who)}
+	if op.moved && !m.behind { // what came between the engines is not known
+		m.first = e.said(ctx, g.who, op, p.gap(), "")
+	}
 	g.key = g.newKey()
 	if !p.shard.add(m, g) {
 		return nil, 0, errStopping
@@ -196,9 +199,14 @@ func (p *tap) message(seq uint64, data []byte) {
 }
 
 func (p *tap) lost() {
-	p.shard.process(event{
-		Event: resource.Event{Type: p.binding.String(), ID: p.subject, Seq: p.shard.pos + 1}, err: errMissed,
-	})
+	ev := p.gap()
+	ev.Seq = p.shard.pos + 1
+	p.shard.process(ev)
+}
+
+// gap is the event that says that others may be missing.
+func (p *tap) gap() event {
+	return event{Event: resource.Event{Type: p.binding.String(), ID: p.subject}, err: errMissed}
 }
 
 var (

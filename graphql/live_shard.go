@@ -54,6 +54,7 @@ type member struct {
 	group *group
 	index int // in group.members; -1 when it has left
 
+	first []byte // the result that comes before all others; nil: none
 	after uint64 // it has everything up to here
 	// behind: a replay serves the sink; what is executed meanwhile is held.
 	behind bool
@@ -215,6 +216,10 @@ func (s *shard) add(m *member, like group) bool {
 		if st, ok := m.sink.(Starter); ok && s.log != "" {
 			st.Start(resource.Position{Log: s.log, Seq: m.after}.String())
 		}
+	}
+	if m.first != nil {
+		m.sink.Next(m.first, "") // one that takes no more says so again
+		m.first = nil
 	}
 	if m.behind {
 		m.replaying = 1

@@ -56,6 +56,7 @@ type operation struct {
 	asked asked
 	from  uint64 // the view showed this when it began; only when the position is wanted
 	claim *claim // of the idempotency key; nil without one
+	moved bool   // its caller had it at another engine
 	cost  Cost   // estimated
 }
 

@@ -109,6 +109,15 @@ func (h *Hub) reserved(name string) *reservation {
 	return h.reservations[name]
 }
 
+// promise keeps the reservation for so long.
+func (r *reservation) promise(long time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.over {
+		r.expiry = time.AfterFunc(long, r.expire)
+	}
+}
+
 // forget takes a reservation that is over out of the hub.
 func (r *reservation) forget() {
 	h := r.hub

@@ -88,6 +88,11 @@ func (e *scripted) Subscribe(_ context.Context, _ auth.Principal, r graphql.Requ
 	case e.gone:
 		f := failed(fault.ValidationFailed, "no such subscription")
 		return nil, &f
+	case "subscription waits":
+		if r.Moved {
+			e.blocked <- struct{}{}
+			<-e.release
+		}
 	case "subscription ticks", "subscription ticks more":
 	default:
 		f := failed(fault.ValidationFailed, "no such subscription")

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"time"
 
 	"tidings/auth"
 	"tidings/fault"
@@ -94,12 +93,12 @@ func (h *Hub) put(w http.ResponseWriter, r *http.Request, who auth.Principal) {
 		return
 	}
 	res := newReservation(h, nameOf(token), who, caller)
-	res.expiry = time.AfterFunc(h.opts.Reserved, res.expire)
 	if err := h.reserve(r.Context(), res); err != nil {
 		res.forget()
 		h.unavailable(w, err)
 		return
 	}
+	res.promise(h.opts.Reserved)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusCreated)

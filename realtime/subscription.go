@@ -41,9 +41,7 @@ type subscription struct {
 func (s *subscription) begin(after string) (failed *graphql.Response) {
 	s.hub.subs.add(s) // before an engine is chosen: Switch must not overlook it
 	for {
-		t := s.hub.use()
-		retired, failed := s.beginAt(t, after)
-		t.users.Done()
+		retired, failed := s.beginAt(s.hub.use(), after)
 		if !retired {
 			return failed
 		}
@@ -52,6 +50,7 @@ func (s *subscription) begin(after string) (failed *graphql.Response) {
 
 // beginAt subscribes at one engine, unless that is about to be replaced.
 func (s *subscription) beginAt(t *tenure, after string) (retired bool, failed *graphql.Response) {
+	defer t.users.Done()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.retired.Load() {
@@ -140,7 +139,7 @@ func reloaded(errors []byte) []byte {
 	for _, e := range list {
 		var message string
 		if json.Unmarshal(e["message"], &message) == nil {
-			e["message"] = encode("The schema was reloaded, and this subscription does not fit it: " + message)
+			e["message"] = encode("The schema was reloaded, and this subscription did not go on: " + message)
 		}
 	}
 	return encode(list)

@@ -28,7 +28,7 @@ func (h *Hub) use() *tenure {
 // and lets them go on at e after the last event that each was given: none is
 // missing, none comes twice. A subscription that e refuses ends with e's errors,
 // which say that the schema was reloaded; the others on its socket go on. (One
-// to a function without cursors begins anew.)
+// without cursors begins anew; that to a subject of the bus is told so.)
 //
 // Queries and mutations that have begun end at the old engine. Switch returns
 // when they have: then the old engine may be closed. One call runs at a time;
@@ -37,10 +37,29 @@ func (h *Hub) Switch(e Engine, between func()) {
 	h.switching.Lock()
 	defer h.switching.Unlock()
 	old, paused := h.replace(e, between)
-	for _, s := range paused {
-		s.resume(e)
-	}
+	resumeAll(paused, e)
 	old.users.Wait()
+}
+
+// maxResuming is how many subscriptions begin again at the same time: one that
+// waits for the bus delays few others.
+const maxResuming = 64
+
+func resumeAll(paused []*subscription, e Engine) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	next := make(chan *subscription)
+	defer close(next)
+	for range min(maxResuming, len(paused)) {
+		wg.Go(func() {
+			for s := range next {
+				s.resume(e)
+			}
+		})
+	}
+	for _, s := range paused {
+		next <- s
+	}
 }
 
 func (h *Hub) replace(e Engine, between func()) (old *tenure, paused []*subscription) {

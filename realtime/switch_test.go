@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"tidings/realtime"
 )
@@ -70,7 +71,7 @@ func TestASubscriptionThatTheNextEngineRefusesEndsAlone(t *testing.T) {
 	next := newScripted()
 	next.gone = "subscription ticks more"
 	f.hub.Switch(next, func() {})
-	const list = `[{"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"},"message":"The schema was reloaded, and this subscription does not fit it: no such subscription"}]`
+	const list = `[{"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"},"message":"The schema was reloaded, and this subscription did not go on: no such subscription"}]`
 	c.expect(`{"id":"2","type":"error","payload":` + list + `}`)
 	s.expect("next", "", `{"errors":`+list+`}`)
 	s.expect("complete", "", "")
@@ -152,4 +153,39 @@ func comeAndGo(url string, stop chan struct{}) error {
 			return fmt.Errorf("%s %q: %w", resp.Status, body, err)
 		}
 	}
+}
+
+func TestAPanicOfAnEngineDoesNotKeepItInService(t *testing.T) {
+	t.Parallel()
+	f := serve(t, realtime.Options{})
+	c := connect(t, f.url, "")
+	c.subscribe("1", "subscription panics")
+	if m, err := c.read(); err != nil || !strings.Contains(string(m), "internal error") {
+		t.Fatal(string(m), err)
+	}
+	switched := make(chan struct{})
+	go func() { defer close(switched); f.hub.Switch(newScripted(), func() {}) }()
+	select {
+	case <-switched:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the old engine is waited for in vain")
+	}
+}
+
+func TestASubscriptionThatWaitsForTheBusDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	f := serve(t, realtime.Options{})
+	c := connect(t, f.url, "")
+	c.subscribe("waits", "subscription waits")
+	const others = 20
+	for n := range others {
+		c.subscribe(fmt.Sprint(n), "subscription ticks")
+	}
+	eventually(t, "all subscribe", func() bool { return f.engine.subscribers() == others+1 })
+	next, switched := newScripted(), make(chan struct{})
+	go func() { defer close(switched); f.hub.Switch(next, func() {}) }()
+	<-next.blocked
+	eventually(t, "the others go on", func() bool { return next.subscribers() == others })
+	close(next.release)
+	<-switched
 }
