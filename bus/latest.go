@@ -32,13 +32,17 @@ func (b *Bus) Latest(ctx context.Context, filter string, upto uint64, fn func(Me
 	if upto == 0 {
 		return nil
 	}
-	l := latest{bus: b, filter: filter, upto: upto, fn: fn}
+	l := latest{bus: b, stream: b.subjects.Stream(), replicated: b.replicated.Load, filter: filter, upto: upto, fn: fn}
+	return l.all(ctx)
+}
+
+func (l *latest) all(ctx context.Context) error {
 	err := l.run(ctx)
 	if h, ok := err.(fnError); ok {
 		return h.error
 	}
 	if err != nil {
-		return fmt.Errorf("read the newest of %s: %w", filter, err)
+		return fmt.Errorf("read the newest of %s: %w", l.filter, err)
 	}
 	return nil
 }
@@ -50,11 +54,13 @@ const pulled = 128
 
 // latest is one run over the newest messages. It serves one goroutine.
 type latest struct {
-	bus    *Bus
-	filter string
-	upto   uint64
-	fn     func(Message) error
-	seen   uint64 // messages that the consumer has sent
+	bus        *Bus
+	stream     string
+	replicated func() bool // the stream is
+	filter     string
+	upto       uint64
+	fn         func(Message) error
+	seen       uint64 // messages that the consumer has sent
 }
 
 func (l *latest) run(ctx context.Context) error {
@@ -97,7 +103,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 // because the first pull came before the server was ready for it. Neither
 // always mends itself, so another consumer is made.
 func (l *latest) consume(ctx, making context.Context) (end bool, err error) {
-	c, err := l.bus.js.CreateConsumer(making, l.bus.subjects.Stream(), jetstream.ConsumerConfig{
+	c, err := l.bus.js.CreateConsumer(making, l.stream, jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
 		FilterSubject: l.filter,
 		AckPolicy:     jetstream.AckNonePolicy,
@@ -111,7 +117,7 @@ func (l *latest) consume(ctx, making context.Context) (end bool, err error) {
 	defer func() {
 		ctx, cancel := l.bus.bound(context.WithoutCancel(ctx))
 		defer cancel()
-		_ = l.bus.js.DeleteConsumer(ctx, l.bus.subjects.Stream(), info.Name) // else it ends by itself
+		_ = l.bus.js.DeleteConsumer(ctx, l.stream, info.Name) // else it ends by itself
 	}()
 	if info.NumPending == 0 {
 		return l.complete(ctx, 0)
@@ -176,9 +182,9 @@ func (l *latest) next(ctx context.Context, msgs jetstream.MessagesContext) (end 
 // the consumer says so. With several replicas that one may be behind, and what
 // it lacks comes when it has caught up: the log's leader has the word.
 func (l *latest) complete(ctx context.Context, pos uint64) (bool, error) {
-	if !l.bus.replicated.Load() {
+	if !l.replicated() {
 		return true, nil
 	}
-	m, err := l.bus.leaderGet(ctx, getRequest{Seq: pos + 1, NextFor: l.filter})
+	m, err := l.bus.leaderGetFrom(ctx, l.stream, getRequest{Seq: pos + 1, NextFor: l.filter})
 	return err == nil && (m == nil || m.Seq > l.upto), err
 }

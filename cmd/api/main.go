@@ -30,6 +30,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if len(args) > 0 && args[0] == "schema" {
 		return schemaCommand(ctx, args[1:], environ, stdout, stderr)
 	}
+	if len(args) > 0 && args[0] == "revoke" {
+		return revokeCommand(ctx, args[1:], environ, stdout)
+	}
 	if len(args) > 0 && args[0] == "token" {
 		return tokenCommand(args[1:], environ, stdout)
 	}
@@ -78,7 +81,7 @@ func parts(c boot.Config, rooms *boot.Rooms, log *slog.Logger, public net.Listen
 		if err != nil {
 			return nil, fmt.Errorf("%w; another address is chosen with --admin", err)
 		}
-		list = append(list, proc.Part{Name: "admin", Run: func(ctx context.Context) error { return proc.Admin(ctx, log, l, e.ready) }})
+		list = append(list, proc.Part{Name: "admin", Run: func(ctx context.Context) error { return proc.Admin(ctx, log, l, e.ready, rooms.Local()...) }})
 	}
 	list = append(list, rooms.Parts()...)
 	list = append(list, proc.Part{Name: "edge", Run: func(ctx context.Context) error {

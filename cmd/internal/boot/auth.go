@@ -26,6 +26,8 @@ type DevAccount struct {
 // Credentials says who may come in.
 type Credentials struct {
 	Verifier *auth.Verifier
+	// Revoked are the tokens that the verifier refuses although they are good.
+	Revoked  *auth.Revocations
 	Accounts *auth.Accounts
 	// Secret signs development tokens; nil outside development mode.
 	Secret []byte
@@ -68,7 +70,8 @@ func (c Config) Credentials(log *slog.Logger) (Credentials, error) {
 	if out.Accounts, err = auth.NewAccounts(accounts); err != nil {
 		return out, fmt.Errorf("TIDINGS_ACCOUNTS: %w", err)
 	}
-	tokens.Secret, tokens.Logger = secret, log
+	out.Revoked = new(auth.Revocations)
+	tokens.Secret, tokens.Revoked, tokens.Logger = secret, out.Revoked, log
 	out.Verifier, err = auth.NewVerifier(tokens)
 	if err != nil {
 		return out, fmt.Errorf("the keys of tokens (TIDINGS_JWT_…): %w", err)

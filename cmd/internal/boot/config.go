@@ -53,6 +53,7 @@ type Config struct {
 	JWTRefresh  time.Duration `env:"JWT_REFRESH" flag:"jwt-refresh" envDefault:"10m" help:"how often key sets are read again"`
 	JWTClaim    string        `env:"JWT_ROLES_CLAIM" flag:"jwt-roles-claim" envDefault:"roles" help:"claim of a token that holds the roles"`
 	JWTRoles    string        `env:"JWT_ROLES" flag:"jwt-roles" help:"what values of that claim grant: admin=ADMIN,notes:write=USER; default: the roles' own names"`
+	RevokedAge  time.Duration `env:"REVOKED_AGE" flag:"revoked-age" envDefault:"720h" help:"how long revoked tokens are remembered: longer than any token lives"`
 	Accounts    string        `env:"ACCOUNTS" secret:"true" help:"accounts for SOAP, a line each: name:bcrypt hash:ROLE,ROLE[:subject]"`
 
 	Limits        string        `env:"LIMITS" flag:"limits" envDefault:"enforce" help:"enforce, or measure: the log tells what is too deep, too dear or too often, and nothing of it is refused"`
@@ -168,6 +169,7 @@ func (c *Config) check() error {
 		{c.ViewMemory >= 0 && c.ViewMemory <= 1<<20, "TIDINGS_VIEW_MEMORY must be from 0 to 1048576 MiB"},
 		{c.History >= 1, "TIDINGS_HISTORY must be at least 1: the last change of a record is its state"},
 		{c.JWTLeeway >= 0 && c.JWTLeeway <= 5*time.Minute, "TIDINGS_JWT_LEEWAY must be from 0 to 5m"},
+		{c.RevokedAge >= time.Minute, "TIDINGS_REVOKED_AGE must be at least 1m, and longer than any token lives"},
 		{c.JWTRefresh >= time.Minute, "TIDINGS_JWT_REFRESH must be at least 1m: a token with an unknown key causes a refresh anyhow"},
 		{c.APQAge >= time.Minute && c.IdempotencyAge >= time.Minute, "TIDINGS_APQ_AGE and TIDINGS_IDEMPOTENCY_AGE must be at least 1m"},
 		{c.APQBytes >= 1<<20 && c.IdempotencyBytes >= 1<<20, "TIDINGS_APQ_BYTES and TIDINGS_IDEMPOTENCY_BYTES must be at least 1048576"},
@@ -295,6 +297,8 @@ Usage:
   api schema check OLD NEW         say what changes for clients between two schemas;
                                    status 1 when something breaks: api schema check --help
   api schema check --against-log   say which stored records do not fit the schema
+  api revoke --jti ID | --sub NAME [--before TIME] | --before TIME
+                                   take tokens back, in all processes: docs/auth.md
   api token --sub NAME [--roles USER,ADMIN] [--ttl 24h] [--data DIR]
                                    print a token of the development key
 Signals: INT and TERM drain, then end; HUP reloads the schema and the registered operations.`,

@@ -17,6 +17,7 @@ import (
 	"tidings/graphql"
 	"tidings/internal/proc"
 	"tidings/quota"
+	"tidings/revoke"
 	"tidings/schema"
 	"tidings/service"
 )
@@ -26,8 +27,9 @@ import (
 // on the schema.
 type Rooms struct {
 	Credentials
-	Bus   *bus.Bus
-	Quota *quota.Limiter
+	Bus     *bus.Bus
+	Quota   *quota.Limiter
+	revoked *revoke.List
 
 	config  Config
 	role    Role
@@ -98,6 +100,9 @@ func (r *Rooms) open(ctx context.Context) (err error) {
 	if err := r.openBuckets(ctx); err != nil {
 		return err
 	}
+	if r.revoked, err = revoke.Open(ctx, r.Bus, r.Revoked, revoke.Options{Age: c.RevokedAge, Logger: r.log}); err != nil {
+		return err
+	}
 	if r.edition, err = r.build(ctx, model, nil); err != nil {
 		return err
 	}
@@ -154,7 +159,12 @@ func (c Config) introspection(who auth.Principal) bool {
 // Parts are what runs in every process: the keys of tokens, what counts
 // callers, and the editions, which end with an error that no process survives.
 func (r *Rooms) Parts() []proc.Part {
-	return []proc.Part{{Name: "keys", Run: r.Verifier.Run}, {Name: "quota", Run: r.Quota.Run}, {Name: "rooms", Run: r.run}}
+	return []proc.Part{{Name: "keys", Run: r.Verifier.Run}, {Name: "revoked", Run: r.revoked.Run}, {Name: "quota", Run: r.Quota.Run}, {Name: "rooms", Run: r.run}}
+}
+
+// Local is what the admin port serves to programs on the same machine.
+func (r *Rooms) Local() []proc.Route {
+	return []proc.Route{{Pattern: "POST /revoke", Handler: r.revoked}}
 }
 
 // awayGrace is how long the bus may be away before a process says that it is

@@ -1,0 +1,4 @@
+package revoke
+
+// Decode is decode.
+var Decode = decode
