@@ -38,6 +38,9 @@ func (e *Engine) compile(op *ast.OperationDefinition, vars map[string]any) (*pla
 	if op.Operation == ast.Subscription && len(c.plan.roots) != 1 {
 		return nil, refuse(op.Position, fault.ValidationFailed, "A subscription must select exactly one root field.")
 	}
+	for _, r := range c.plan.roots {
+		r.far = r.reads()
+	}
 	return c.plan, nil
 }
 

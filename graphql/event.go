@@ -24,7 +24,7 @@ func (e *Engine) event(ctx context.Context, who auth.Principal, op *operation, e
 // each tell beside its cursor.
 func (e *Engine) events(ctx context.Context, who auth.Principal, op *operation, list []resource.Event, marks []marks) [][]byte {
 	f := op.plan.roots[0]
-	if f.reads() {
+	if f.far {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, min(e.options.Timeout, eventTime))
 		defer cancel()
@@ -68,6 +68,9 @@ func (op *operation) filter() (*view.Filter, error) {
 
 // reads reports whether an event's record leads to others.
 func (f *root) reads() bool {
+	if f.target == nil {
+		return false
+	}
 	for _, below := range f.target.fields {
 		if below.source == sourceRecord && below.target.reads() {
 			return true

@@ -29,6 +29,7 @@ type root struct {
 	generated *schema.Root
 	function  *Function
 	meta      bool // __schema, __type
+	far       bool // reads says so
 }
 
 // object says how to write the objects of one type at one place: which members
