@@ -51,7 +51,7 @@ func (o *Operations) holds(text string) bool { return o != nil && o.texts[text] 
 //     "version": 1, "operations": [{"id", "body", …}]}), or an object of
 //     documents by id, as Relay and GraphQL Code Generator write it
 //
-// Other files are passed over. The error lists every file that is wrong and
+// Other files, and names that begin with a dot, are passed over. The error lists every file that is wrong and
 // why; whether the documents fit the schema is for New to say.
 func ReadOperations(dir fs.FS) (*Operations, error) {
 	o := &Operations{byID: map[string]registered{}, texts: map[string]bool{}}
@@ -68,7 +68,7 @@ func ReadOperations(dir fs.FS) (*Operations, error) {
 
 func (o *Operations) readFile(dir fs.FS, name string) error {
 	ending := path.Ext(name)
-	if ending != ".graphql" && ending != ".gql" && ending != ".json" {
+	if path.Base(name)[0] == '.' || ending != ".graphql" && ending != ".gql" && ending != ".json" {
 		return nil
 	}
 	content, err := fs.ReadFile(dir, name)

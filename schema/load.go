@@ -33,8 +33,9 @@ const contractFile = "contract.graphql"
 const generatedMark = "# Generated"
 
 // Load reads every *.graphql file of the directory (not of the ones below it)
-// and compiles them as one schema. It leaves out contract.graphql and every
-// file that begins with the mark of a generated contract.
+// and compiles them as one schema. It leaves out contract.graphql, every file
+// that begins with the mark of a generated contract, and names that begin with a
+// dot: editors put their own things beside a file.
 //
 // A schema that is wrong fails with Faults, which hold as many as one run can
 // find; any other error is one of reading the directory. At most 1,000 files
@@ -93,7 +94,7 @@ func readSources(dir fs.FS, r *reporter) ([]*ast.Source, error) {
 	left := maxTotalBytes
 	for _, entry := range entries {
 		name := entry.Name()
-		if path.Ext(name) != ".graphql" || name == contractFile || entry.IsDir() {
+		if path.Ext(name) != ".graphql" || name == contractFile || name[0] == '.' || entry.IsDir() {
 			continue
 		}
 		text, err := readFile(dir, name, left)
