@@ -37,7 +37,7 @@ func (c Config) look() string {
 // note writes down what a file looks like, if its name ends in one of the ways.
 func note(b *strings.Builder, name string, d fs.DirEntry, endings ...string) {
 	info, err := d.Info()
-	if err == nil && !d.IsDir() && slices.Contains(endings, path.Ext(name)) {
+	if err == nil && !d.IsDir() && d.Name()[0] != '.' && slices.Contains(endings, path.Ext(name)) {
 		fmt.Fprintf(b, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
 	}
 }

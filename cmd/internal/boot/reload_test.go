@@ -61,11 +61,11 @@ func open(t *testing.T) *house {
 }
 
 // prepared are rooms that do not run yet.
-func prepared(t *testing.T) *house {
+func prepared(t *testing.T, settings ...string) *house {
 	t.Helper()
 	h := &house{schema: t.TempDir(), data: t.TempDir()}
 	h.write(t, turns[0])
-	c, _, err := read([]string{"--dev", "--schema", h.schema, "--data", h.data, "--public-url", "http://localhost"}, nil)
+	c, _, err := read(append(settings, "--dev", "--schema", h.schema, "--data", h.data, "--public-url", "http://localhost"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func prepared(t *testing.T) *house {
 	return h
 }
 
-func (h *house) run(t *testing.T) {
+func (h *house) run(t *testing.T) *realtime.Hub {
 	t.Helper()
 	now, done := h.Use()
 	hub := realtime.NewHub(now.Engine, h.Verifier, realtime.Options{})
@@ -96,6 +96,7 @@ func (h *house) run(t *testing.T) {
 	if err := h.Started(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	return hub
 }
 
 func (h *house) write(t *testing.T, text string) {
