@@ -15,7 +15,9 @@ import (
 // Ask sends a request to a service of the adopter's, in any language, and waits
 // for its answer. breaker names the circuit breaker: the template that the
 // subject was made from, so that their number is bounded whatever the subjects
-// hold. h may be nil. Time, breaker and faults are those of Call.
+// hold. Where values stand in it ("{{"), a subject that nobody hears is no failure:
+// a caller who makes names up does not shut the others out. h may be nil. Time,
+// breaker and faults are those of Call.
 //
 // An answer is an error when it is the JSON object {"error": {…}} with no other
 // member, or carries the error headers of a NATS micro service. Its code is

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/sony/gobreaker/v2"
 
 	"tidings/fault"
@@ -67,12 +68,16 @@ func (bs *breakers) of(name string) *breaker {
 	if bs.by == nil {
 		bs.by = map[string]*breaker{}
 	}
+	chosen := strings.Contains(name, "{{")
 	b := &breaker{CircuitBreaker: gobreaker.NewCircuitBreaker[Message](gobreaker.Settings{
 		Name:        name,
 		Timeout:     breakerPause,
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= breakerFailures },
-		// A caller that went away says nothing about the service.
-		IsExcluded: func(err error) bool { return errors.Is(err, context.Canceled) },
+		// A caller that went away says nothing about the service, nor does a
+		// subject that nobody hears when a caller has chosen it.
+		IsExcluded: func(err error) bool {
+			return errors.Is(err, context.Canceled) || chosen && errors.Is(err, nats.ErrNoResponders)
+		},
 		// A service that answers is alive, whatever it answers.
 		IsSuccessful: func(err error) bool { _, answered := errors.AsType[*answered](err); return err == nil || answered },
 	})}
