@@ -26,7 +26,8 @@ func refused(err error) answer { return answer{link: link{err: err}} }
 
 func single(b *batch) answer { return answer{link: link{next: b}} }
 
-// answer finds the value of a root field.
+// answer finds the value of a root field. Those of functions are called side by
+// side, see early.
 func (r *run) answer(ctx context.Context, f *root) answer {
 	if err := ctx.Err(); err != nil {
 		return refused(err)
@@ -134,7 +135,7 @@ func (r *run) call(ctx context.Context, f *root, args map[string]any) (a answer)
 	if c := r.op.claim; c != nil && c.again {
 		return refused(errUnknown)
 	}
-	if r.exchange == nil {
+	if ExchangeOf(ctx) == nil {
 		ctx = WithExchange(ctx, r.request())
 	}
 	value, err := f.function.Resolve(ctx, Call{Who: r.who, Args: args, Command: r.commandID(f)})

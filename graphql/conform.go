@@ -196,7 +196,11 @@ func textOf(path []step) string {
 
 // unfit tells the log what a service said that is not of its field's type.
 func (e *Engine) unfit(ctx context.Context, b *schema.Binding, subject, wrong string) {
+	leftOut, due := e.complaints[b].unfit.line()
+	if !due {
+		return
+	}
 	e.log.LogAttrs(ctx, slog.LevelError, "a service's value does not fit the type of its field",
 		slog.String("subject", subject), slog.String("field", b.String()), slog.String("wrong", wrong),
-		slog.String("request", cmp.Or(ExchangeOf(ctx), &Exchange{}).ID))
+		slog.String("request", cmp.Or(ExchangeOf(ctx), &Exchange{}).ID), leftOut)
 }

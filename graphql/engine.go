@@ -71,7 +71,9 @@ type Options struct {
 // subscription until it has no more, fails or is no longer listened to. Exactly
 // one is set. What they give must encode as JSON of the field's type; a
 // json.RawMessage is taken as it is. An error that is no fault.Error reaches
-// the caller as INTERNAL, without its text. Both are called concurrently.
+// the caller as INTERNAL, without its text. Both are called concurrently: those
+// of one query too, up to 16, and the query waits for them; those of a mutation
+// one after the other.
 type Function struct {
 	Resolve   func(ctx context.Context, c Call) (any, error)
 	Subscribe func(ctx context.Context, c Call) iter.Seq2[any, error]
@@ -115,13 +117,15 @@ type Engine struct {
 	inputs    inputTypes
 	rules     *rules.Rules
 	functions map[string]*Function
-	documents *documents
-	shared    *sharedTexts
-	frame     *executor.Executor
-	scratch   *sync.Pool
-	gzip      compressor
-	hints     bool // the validator may name parts of the schema
-	live      live
+	// complaints are about what services say, for each field.
+	complaints map[*schema.Binding]*complaints
+	documents  *documents
+	shared     *sharedTexts
+	frame      *executor.Executor
+	scratch    *sync.Pool
+	gzip       compressor
+	hints      bool // the validator may name parts of the schema
+	live       live
 }
 
 // New returns an engine for the contract of m. The feed must be the one behind
@@ -129,17 +133,18 @@ type Engine struct {
 // function has no field, and when an extension does not fit.
 func New(m *schema.Model, data *resource.Client, feed *resource.Feed, o Options) (*Engine, error) {
 	e := &Engine{
-		model:     m,
-		schema:    m.Contract,
-		data:      data,
-		feed:      feed,
-		options:   o,
-		log:       o.Logger,
-		inputs:    newInputTypes(m.Contract),
-		rules:     validationRules(),
-		functions: map[string]*Function{},
-		scratch:   newScratchPool(),
-		hints:     o.Introspection == nil || o.Introspection(auth.Principal{}),
+		model:      m,
+		schema:     m.Contract,
+		data:       data,
+		feed:       feed,
+		options:    o,
+		log:        o.Logger,
+		inputs:     newInputTypes(m.Contract),
+		rules:      validationRules(),
+		functions:  map[string]*Function{},
+		complaints: map[*schema.Binding]*complaints{},
+		scratch:    newScratchPool(),
+		hints:      o.Introspection == nil || o.Introspection(auth.Principal{}),
 	}
 	e.live.slots, e.live.streamSlots = make(chan struct{}, maxReads), make(chan struct{}, maxReads)
 	e.options.Limits = o.Limits.withDefaults()
@@ -179,6 +184,7 @@ func (e *Engine) bind() error {
 				errs = append(errs, e.checkBound(name, f))
 				function := e.bound(b, f.Type)
 				e.functions[name] = &function
+				e.complaints[b] = &complaints{}
 				continue
 			}
 			function, ok := e.options.Functions[name]

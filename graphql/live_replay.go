@@ -12,10 +12,14 @@ import (
 // replay brings a member that is behind up to its shard, on a goroutine of its
 // own, and leaves it to the shard then.
 func (l *live) replay(e *Engine, m *member, bring func(context.Context) error) {
-	started := l.spawn(func(ctx context.Context) { l.run(ctx, e, m, bring) })
-	if !started && m.drop() {
-		m.replayed(e.errorList(context.Background(), errStopping))
+	if l.spawn(func(ctx context.Context) { l.run(ctx, e, m, bring) }) {
+		return
 	}
+	var list []byte // what Close has left to be said, if it was faster
+	if m.drop() {
+		list = e.errorList(context.Background(), errStopping)
+	}
+	m.replayed(list)
 }
 
 // run is the replay's goroutine.

@@ -93,12 +93,12 @@ func leafError(l *leaf, raw []byte) error {
 // fail records an error at the path of the writing. What a foreign error says
 // goes to the log alone.
 func (r *run) fail(nodes []*ast.Field, err error) {
-	f := fault.Of(err)
-	r.logFault(f, err)
 	if len(r.errs) >= maxErrors {
 		r.over++
 		return
 	}
+	f := fault.Of(err)
+	r.logFault(f, err)
 	told := executionError(f, nodes, r.path)
 	if bad, ok := errors.AsType[*argumentError](err); ok && bad.at != nil {
 		told.Locations = []gqlerror.Location{locationOf(bad.at)}
@@ -111,13 +111,19 @@ func (r *run) fail(nodes []*ast.Field, err error) {
 }
 
 // logFault writes down what the caller is only told the code and the request's
-// id of.
+// id of; of what comes from the bus one a second.
 func (r *run) logFault(f *fault.Error, err error) {
 	if !faulty(f.Code) {
 		return
 	}
-	r.engine.log.LogAttrs(context.Background(), levelOf(f), "a field failed",
-		slog.String("request", r.request().id()), slog.String("path", pathOf(r.path).String()), slog.Any("err", err))
+	leftOut, due := slog.Attr{}, true
+	if b := r.op.root.binding; b != nil {
+		leftOut, due = r.engine.complaints[b].failed.line()
+	}
+	if due {
+		r.engine.log.LogAttrs(context.Background(), levelOf(f), "a field failed",
+			slog.String("request", r.request().id()), slog.String("path", pathOf(r.path).String()), slog.Any("err", err), leftOut)
+	}
 }
 
 func executionError(f *fault.Error, nodes []*ast.Field, path []step) *gqlerror.Error {
@@ -130,14 +136,22 @@ func executionError(f *fault.Error, nodes []*ast.Field, path []step) *gqlerror.E
 // execute runs a query or a mutation.
 func (r *run) execute(ctx context.Context) {
 	defer r.settle()
+	answers := r.early(ctx)
+	defer answers.stop()
 	r.buf = append(r.buf, '{')
 	for i, f := range r.op.plan.roots {
 		if i > 0 {
 			r.buf = append(r.buf, ',')
 		}
 		r.buf = append(r.buf, f.key...)
-		if !r.root(ctx, f) {
+		if !r.root(ctx, f, answers, i) {
 			r.buf = append(r.buf[:len(dataPrefix)], "null"...)
+			return
+		}
+		if !r.exhausted() {
+			continue
+		}
+		if r.buf = r.buf[:len(dataPrefix)]; r.op.kind == ast.Query { // settle writes the reason
 			return
 		}
 	}
@@ -145,12 +159,12 @@ func (r *run) execute(ctx context.Context) {
 }
 
 // root answers one root field and writes it.
-func (r *run) root(ctx context.Context, f *root) bool {
+func (r *run) root(ctx context.Context, f *root, answers *early, i int) bool {
 	if f.source == sourceTypename {
 		r.buf = append(r.buf, r.op.plan.typename...)
 		return true
 	}
-	a := r.answer(ctx, f)
+	a := answers.take(i)
 	if f.leaf != nil && a.err == nil {
 		r.spent(f, a)
 		return r.leaf(&f.field, a.raw)
