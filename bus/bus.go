@@ -78,6 +78,7 @@ type Bus struct {
 	js       jetstream.JetStream
 	logID    string
 	breakers breakers
+	glances  glances // at streams of the adopter's
 	group    group
 
 	// replicated: a direct get may be answered by one who is behind.

@@ -1,6 +1,9 @@
 package bus
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // read hands take the next messages of a filter, as many as a chunk has. end
 // is true when the one who answered had no more of them.
@@ -43,8 +46,13 @@ func (t *tail) get(ctx context.Context, req getRequest) (*Message, error) {
 	return t.bus.leaderGetFrom(ctx, t.want.Stream, req)
 }
 
+// state is what the leader says from now on: nothing that it said before.
 func (t *tail) state(ctx context.Context) (streamState, error) {
+	return t.stateSince(ctx, time.Now())
+}
+
+func (t *tail) stateSince(ctx context.Context, moment time.Time) (streamState, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return t.bus.stateOf(ctx, t.want.Stream)
+	return t.stream.since(ctx, moment)
 }
