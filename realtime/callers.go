@@ -1,13 +1,20 @@
 package realtime
 
 import (
+	"errors"
 	"net/http"
 	"net/netip"
+	"time"
 
 	"tidings/auth"
 	"tidings/fault"
 	"tidings/quota"
 )
+
+// tooManyFrom is what somebody is told at whose address there are too many.
+const tooManyFrom = "there are as many connections from this address as there may be; try again later"
+
+var errCrowded = errors.New(tooManyFrom)
 
 // tooMany is what a caller with too many connections is told.
 const tooMany = "there are as many connections of this caller as there may be; close one, or try again later"
@@ -20,6 +27,15 @@ func callerOf(who auth.Principal, client netip.Addr) string {
 	return "subject " + who.Subject
 }
 
+// addressOf names what a connection from an address counts for; empty while
+// that is not counted.
+func (h *Hub) addressOf(from netip.Addr) string {
+	if h.opts.MaxPerAddress <= 0 {
+		return ""
+	}
+	return "at " + quota.Network(from)
+}
+
 // claim counts a connection of the caller, unless there are as many as there
 // may be. What was claimed must be released.
 func (h *Hub) claim(caller string) bool {
@@ -28,29 +44,88 @@ func (h *Hub) claim(caller string) bool {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.callers[caller] >= h.opts.MaxPerCaller {
-		h.stats.refused.Add(1)
-		return false
-	}
-	h.callers[caller]++
-	return true
+	return h.countLocked(caller, h.opts.MaxPerCaller)
 }
 
 // release takes a connection off the count; an empty name was never claimed.
 func (h *Hub) release(caller string) {
-	if h.opts.MaxPerCaller <= 0 || caller == "" {
+	if h.opts.MaxPerCaller <= 0 {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.callers[caller]--; h.callers[caller] <= 0 {
-		delete(h.callers, caller)
+	h.uncountLocked(caller)
+}
+
+// countLocked counts one more for a name, unless there are as many as there may
+// be. An empty name is not counted.
+func (h *Hub) countLocked(name string, most int) bool {
+	if name == "" {
+		return true
+	}
+	if h.callers[name] >= most {
+		h.stats.refused.Add(1)
+		return false
+	}
+	h.callers[name]++
+	return true
+}
+
+func (h *Hub) uncountLocked(name string) {
+	if name == "" {
+		return
+	}
+	if h.callers[name]--; h.callers[name] <= 0 {
+		delete(h.callers, name)
 	}
 }
 
-// refuseMany answers a caller who has too many event streams.
-func refuseMany(w http.ResponseWriter) {
-	refuse(w, &httpError{http.StatusTooManyRequests, fault.RateLimited, tooMany})
+// crowded reports whether there are as many connections from the address as
+// there may be.
+func (h *Hub) crowded(from netip.Addr) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	address := h.addressOf(from)
+	return address != "" && h.callers[address] >= h.opts.MaxPerAddress
+}
+
+// Crowded returns an error from the moment when there are MaxConnections until a
+// tenth of them has gone: whoever sends new clients shall send them elsewhere,
+// and not change their mind with each that comes or goes.
+func (h *Hub) Crowded() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.crowd {
+		return errFull
+	}
+	return nil
+}
+
+// refuseMany answers a caller who has too many event streams, or an address.
+func refuseMany(w http.ResponseWriter, why string) {
+	refuse(w, &httpError{http.StatusTooManyRequests, fault.RateLimited, why})
+}
+
+// pace lets a socket that sends too many messages wait for its turn: its
+// client is held up by its own connection, and others by nothing.
+func (s *socket) pace() {
+	most := s.hub.opts.MaxMessages
+	if most <= 0 {
+		return
+	}
+	each := time.Second / time.Duration(most)
+	now := time.Since(s.hub.born)
+	s.due = max(s.due, now) + each
+	wait := s.due - now - 2*time.Second
+	if wait <= 0 {
+		return
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-s.hub.life.Done():
+	}
 }
 
 // limited is a refusal that nobody knows the end of: another of the caller's

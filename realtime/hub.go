@@ -15,6 +15,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"strings"
 	"sync"
@@ -58,8 +59,16 @@ type Options struct {
 	MaxQueue int
 	// MaxOperations bounds the operations that run on one socket. Zero means 100.
 	MaxOperations int
-	// MaxConnections bounds the sockets and streams of the hub. Zero means no bound.
+	// MaxConnections bounds the sockets and streams of the hub; at the bound they
+	// are refused, and Crowded says so. Zero means no bound.
 	MaxConnections int
+	// MaxPerAddress bounds the sockets and streams from one address, of IPv6 from
+	// one network of 64 bits, whoever the callers are. Zero means no bound.
+	MaxPerAddress int
+	// MaxMessages bounds the messages a second from one socket: one that sends
+	// more, beyond those of two seconds at once, is read so much more slowly. Zero
+	// means no bound.
+	MaxMessages int
 	// MaxPerCaller bounds the sockets and streams of one caller: of a subject, or
 	// of an anonymous caller's address. Zero means no bound.
 	MaxPerCaller int
@@ -114,6 +123,7 @@ type Hub struct {
 	// that opened it, and net/http cancels a request's context when its handler
 	// returns. It ends when the hub gives up waiting.
 	life context.Context
+	born time.Time
 	kill context.CancelFunc
 
 	switching sync.Mutex
@@ -122,8 +132,9 @@ type Hub struct {
 	subs      registry
 
 	mu       sync.Mutex
-	conns    map[conn]struct{}
-	callers  map[string]int // connections of each, while MaxPerCaller counts them
+	conns    map[conn]string // and the address that it counts for
+	callers  map[string]int  // connections of each, while MaxPerCaller or MaxPerAddress counts them
+	crowd    bool            // there were MaxConnections, and are hardly fewer
 	draining bool
 	wg       sync.WaitGroup // everything that serves a connection
 
@@ -152,8 +163,8 @@ func NewHub(e Engine, v *auth.Verifier, o Options) *Hub {
 	life, kill := context.WithCancel(context.Background())
 	h := &Hub{
 		tenure: &tenure{engine: e}, verifier: v, opts: o.withDefaults(),
-		life: life, kill: kill,
-		conns: map[conn]struct{}{}, callers: map[string]int{}, reservations: map[string]*reservation{},
+		life: life, kill: kill, born: time.Now(),
+		conns: map[conn]string{}, callers: map[string]int{}, reservations: map[string]*reservation{},
 	}
 	h.parking.hub = h
 	for range runtime.GOMAXPROCS(0) {
@@ -193,7 +204,7 @@ type Stats struct {
 	Reserved   int    // event streams in single connection mode, open or not yet
 	Operations int    // running on them
 	Opened     uint64 // connections accepted in all
-	Refused    uint64 // connections refused: not ready, draining, or MaxConnections
+	Refused    uint64 // connections refused: not ready, draining, or too many
 	Delivered  uint64 // results queued for clients
 	Overflowed uint64 // connections ended because their queue was full
 }
@@ -224,13 +235,18 @@ var (
 
 // enter registers a connection and counts the caller's goroutine as one that
 // serves it; the caller must call leave with the same connection.
-func (h *Hub) enter(c conn) error {
+func (h *Hub) enter(c conn, from netip.Addr) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.fullLocked(); err != nil {
 		return err
 	}
-	h.conns[c] = struct{}{}
+	address := h.addressOf(from)
+	if !h.countLocked(address, h.opts.MaxPerAddress) {
+		return errCrowded
+	}
+	h.conns[c] = address
+	h.crowd = h.crowd || len(h.conns) == h.opts.MaxConnections
 	h.wg.Add(1)
 	h.stats.opened.Add(1)
 	return nil
@@ -238,7 +254,9 @@ func (h *Hub) enter(c conn) error {
 
 func (h *Hub) leave(c conn) {
 	h.mu.Lock()
+	h.uncountLocked(h.conns[c])
 	delete(h.conns, c)
+	h.crowd = h.crowd && len(h.conns) > h.opts.MaxConnections-max(1, h.opts.MaxConnections/10)
 	h.mu.Unlock()
 	h.wg.Done()
 }

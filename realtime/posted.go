@@ -216,7 +216,7 @@ func (op *posted) release() {
 func (op *posted) settle() {
 	op.res.hub.stats.operations.Add(-1)
 	op.res.mu.Lock()
-	op.expiry.Stop()
+	stop(op.expiry)
 	op.res.mu.Unlock()
 	op.cancel()
 }

@@ -29,7 +29,7 @@ func (s *socket) renew(credentials string) {
 		s.rejectLocked(closeForbidden, fault.Of(err).Message)
 		return
 	}
-	s.limit.Stop()
+	stop(s.limit)
 	s.who, s.limit = who, s.hub.atEnd(who, s.expired)
 	var subs []*subscription
 	for _, op := range s.ops {
@@ -111,7 +111,7 @@ func (r *reservation) renew(who auth.Principal) error {
 	}
 	var subs []*subscription
 	for _, op := range r.ops {
-		op.expiry.Stop()
+		stop(op.expiry)
 		op.who, op.expiry = who, r.hub.atEnd(who, op.stream.expired)
 		if op.sub != nil {
 			subs = append(subs, op.sub)
@@ -150,9 +150,7 @@ func (r *reservation) valid() error {
 // livesBy makes the stream end with these credentials.
 func (st *stream) livesBy(who auth.Principal, res *reservation) {
 	st.mu.Lock()
-	if st.expiry != nil {
-		st.expiry.Stop()
-	}
+	stop(st.expiry)
 	st.who, st.res = who, res
 	if !st.left {
 		st.expiry = st.hub.atEnd(who, st.expired)
@@ -209,14 +207,19 @@ func (h *Hub) valid(who auth.Principal) error { return h.verifier.Valid(who) }
 
 // atEnd calls f when the credentials end. Time is told by the monotonic clock:
 // a clock that is set must not lengthen a token's life. What the wall clock says
-// of it is looked at by watch.
+// of it is looked at by watch. The timer is nil for credentials without an end.
 func (h *Hub) atEnd(who auth.Principal, f func()) *time.Timer {
 	if who.Expires.IsZero() {
-		t := time.NewTimer(0)
-		t.Stop()
-		return t
+		return nil
 	}
 	return time.AfterFunc(time.Until(who.Expires), f)
+}
+
+// stop stops a timer, if there is one.
+func stop(t *time.Timer) {
+	if t != nil {
+		t.Stop()
+	}
 }
 
 const (

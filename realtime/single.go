@@ -89,7 +89,7 @@ func (h *Hub) put(w http.ResponseWriter, r *http.Request, who auth.Principal) {
 	}
 	token, caller := newToken(), callerOf(who, quota.Client(r.Context()))
 	if !h.claim(caller) {
-		refuseMany(w)
+		refuseMany(w, tooMany)
 		return
 	}
 	res := newReservation(h, nameOf(token), who, caller)

@@ -28,11 +28,17 @@ import (
 // The caller is who connection_init says (authToken or Authorization), else
 // whom the handshake's Authorization header names, else anonymous; cookies are
 // never read. A handshake is refused with 403 for a foreign Origin, 401 for a
-// wrong header, 503 while the hub drains or is full; a client that offers no
-// known subprotocol is closed with 4406.
+// wrong header, 429 for an address with too many connections, 503 while the hub
+// drains or is full; a client that offers no known subprotocol is closed with
+// 4406.
 func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request) {
 	if err := h.full(); err != nil {
 		h.unavailable(w, err)
+		return
+	}
+	from := quota.Client(r.Context())
+	if h.crowded(from) {
+		refuseMany(w, tooManyFrom)
 		return
 	}
 	who, err := h.verifier.Bearer(r.Header.Get("Authorization"))
@@ -55,8 +61,8 @@ func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	s := newSocket(h, ws, who)
 	s.in = hs.reader
-	s.client = quota.Client(r.Context())
-	if err := h.enter(s); err != nil {
+	s.client = from
+	if err := h.enter(s, from); err != nil {
 		message := websocket.FormatCloseMessage(closeOverload, err.Error())
 		_ = ws.WriteControl(websocket.CloseMessage, message, time.Now().Add(time.Second)) // it is closed anyway
 		s.abort()
@@ -92,8 +98,9 @@ type socket struct {
 	in      *bufio.Reader   // which ws reads from
 	writer  *writer
 	dialect *dialect
-	client  netip.Addr // where it comes from
-	caller  string     // whose connection it counts as; the reader's own
+	client  netip.Addr    // where it comes from
+	due     time.Duration // when the messages that it has sent would have come at the rate that is allowed; the reader's own
+	caller  string        // whose connection it counts as; the reader's own
 
 	mu       sync.Mutex
 	out      queue
@@ -280,7 +287,6 @@ func (s *socket) initialise(p initPayload) {
 	s.acked = true
 	s.resume = p.Resume
 	s.limit.Stop()
-	s.limit = nil
 	s.limit = s.hub.atEnd(s.who, s.expired)
 	s.pushLocked(item{opcode: opText, head: `{"type":"connection_ack"}`})
 	if s.dialect.legacy {

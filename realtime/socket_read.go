@@ -49,6 +49,7 @@ func (s *socket) serve() {
 			s.over(err)
 			return
 		}
+		s.pace()
 		if s.raw == nil || s.in.Buffered() > 0 {
 			continue
 		}
@@ -143,9 +144,7 @@ func (s *socket) readPing() (done bool, err error) {
 // by whoever writes to it, else here.
 func (s *socket) finish() {
 	s.mu.Lock()
-	if s.limit != nil {
-		s.limit.Stop()
-	}
+	stop(s.limit)
 	s.pinger.Stop()
 	s.out.close()
 	ops := s.ops

@@ -45,7 +45,7 @@ func (h *Hub) SSE(w http.ResponseWriter, r *http.Request) {
 	}
 	caller := callerOf(who, quota.Client(r.Context()))
 	if !h.claim(caller) {
-		refuseMany(w)
+		refuseMany(w, tooMany)
 		return
 	}
 	defer h.release(caller)
@@ -67,7 +67,7 @@ func (h *Hub) SSE(w http.ResponseWriter, r *http.Request) {
 func (h *Hub) newStream(w http.ResponseWriter, r *http.Request) (*stream, error) {
 	st := &stream{hub: h, rc: http.NewResponseController(w), w: w, wake: make(chan struct{}, 1)}
 	st.ctx, st.cancel = context.WithCancel(r.Context())
-	if err := h.enter(st); err != nil {
+	if err := h.enter(st, quota.Client(r.Context())); err != nil {
 		st.cancel()
 		return nil, err
 	}
@@ -97,6 +97,10 @@ func (h *Hub) readOperation(w http.ResponseWriter, r *http.Request) (operationPa
 // turnAway refuses a stream. EventSource never comes back after a status other
 // than 200, so a GET gets an empty stream that tells it when to.
 func (h *Hub) turnAway(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, errCrowded) {
+		refuseMany(w, tooManyFrom)
+		return
+	}
 	if r.Method != http.MethodGet {
 		h.unavailable(w, err)
 		return

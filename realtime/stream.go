@@ -277,9 +277,7 @@ func (st *stream) leave() {
 	st.mu.Lock()
 	st.out.end()
 	st.left = true
-	if st.expiry != nil {
-		st.expiry.Stop()
-	}
+	stop(st.expiry)
 	_ = st.deadline(time.Now().Add(st.hub.opts.WriteTimeout)) // of what the server still has to say; a broken one says nothing
 	st.mu.Unlock()
 	st.work.Wait()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -54,11 +55,16 @@ var callerLimits = map[string]struct {
 
 // otherLimits are those with a test function of their own.
 var otherLimits = map[string]func(*testing.T){
-	"max-time":       limitOfTime,
-	"max-sockets":    limitOfSockets,
-	"max-operations": limitOfOperations,
-	"max-queue":      limitOfQueues,
-	"rate-passwords": limitOfPasswords,
+	"max-time":            limitOfTime,
+	"max-sockets":         limitOfSockets,
+	"max-sockets-address": limitOfAddresses,
+	"max-connections":     limitOfConnections,
+	"max-messages":        limitOfMessages,
+	"init-timeout":        limitOfInitialising,
+	"max-snapshot":        limitOfSnapshots,
+	"max-operations":      limitOfOperations,
+	"max-queue":           limitOfQueues,
+	"rate-passwords":      limitOfPasswords,
 }
 
 func TestLimit(t *testing.T) {
@@ -115,7 +121,7 @@ func TestEveryLimitIsDocumentedAndHasATest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := regexp.MustCompile(`--((?:max|cost|rate)-[a-z-]+)`).FindAllStringSubmatch(help.String(), -1)
+	all := regexp.MustCompile(`--((?:max|cost|rate|init)-[a-z-]+)`).FindAllStringSubmatch(help.String(), -1)
 	if len(all) < len(requestLimits) {
 		t.Fatalf("found %v in the help", all)
 	}
@@ -236,28 +242,181 @@ func limitOfOperations(t *testing.T) {
 	w.expect(`{"id":"3","type":"next"`)
 }
 
-// What waits for a client that reads nothing: more than a small queue takes, and
-// less than a large one.
+// What waits for a client that asks for 24 MB and reads nothing meanwhile: more
+// than a small queue takes beside the buffers of the network, and less than a
+// large one.
 func limitOfQueues(t *testing.T) {
+	const asked = 60
 	for set, closed := range map[string]bool{"2000": true, "200000000": false} {
-		s := newService(t, "--max-queue", set)
+		s := newService(t, "--max-queue", set, "--rate-anonymous", "0")
+		_, body := s.post(t, request(`mutation { createPost(input: {title: "T", body: "`+strings.Repeat("x", 20_000)+`"}) { id } }`), tokenOf(t, "ada", schema.User))
+		id := find(t, body, `"id":"([^"]+)"`)
+		var large strings.Builder
+		for n := range 20 {
+			fmt.Fprintf(&large, "a%d: post(id: %q) { body } ", n, id)
+		}
 		w := s.dial(t, nil)
 		w.send(`{"type":"connection_init"}`)
 		w.expect("connection_ack")
-		ping := `{"type":"ping","payload":{"a":"` + strings.Repeat("x", 500_000) + `"}}`
-		for range 40 {
-			if err := w.WriteMessage(websocket.TextMessage, []byte(ping)); err != nil {
-				break // it is closed already
-			}
+		for n := range asked {
+			w.send(fmt.Sprintf(`{"id":"%d","type":"subscribe","payload":%s}`, n, request("{ "+large.String()+"}")))
 		}
 		if closed {
+			s.until(t, "the queue is full", func() bool { return s.edge.hub.Stats().Overflowed > 0 })
 			w.expectClose(1013)
 			continue
 		}
-		for range 40 {
-			w.expect(`"pong"`)
+		for range asked {
+			w.expectIn(`"type":"complete"`)
 		}
 	}
+}
+
+// handshake asks for a WebSocket and returns the status and Retry-After.
+func (s *service) handshake(t *testing.T, from string) (int, string) {
+	t.Helper()
+	d := websocket.Dialer{Subprotocols: []string{"graphql-transport-ws"}}
+	ws, resp, err := d.DialContext(t.Context(), "ws"+strings.TrimPrefix(s.URL, "http")+"/graphql", http.Header{"X-Forwarded-For": {from}})
+	if resp == nil {
+		t.Fatal(err)
+	}
+	if err == nil {
+		t.Cleanup(func() { ws.Close() })
+	}
+	return resp.StatusCode, resp.Header.Get("Retry-After")
+}
+
+func limitOfAddresses(t *testing.T) {
+	s := newService(t, "--max-sockets-address", "2", "--trusted-proxies", "127.0.0.0/8,::1")
+	first := s.dial(t, http.Header{"X-Forwarded-For": {"192.0.2.1"}})
+	if status, _ := s.handshake(t, "192.0.2.1"); status != http.StatusSwitchingProtocols {
+		t.Errorf("a second: %d", status)
+	}
+	if status, after := s.handshake(t, "192.0.2.1"); status != http.StatusTooManyRequests || after == "" {
+		t.Errorf("a third: %d, Retry-After %q", status, after)
+	}
+	for _, method := range []string{"POST", "GET"} {
+		resp, _ := s.call(t, method, "/graphql?query=%7B__typename%7D", request(`{ __typename }`), "Accept: text/event-stream", "X-Forwarded-For: 192.0.2.1")
+		if resp.StatusCode != http.StatusTooManyRequests {
+			t.Errorf("an event stream by %s: %d", method, resp.StatusCode)
+		}
+	}
+	if status, _ := s.handshake(t, "192.0.2.2"); status != http.StatusSwitchingProtocols {
+		t.Errorf("from elsewhere: %d", status)
+	}
+	first.Close()
+	s.until(t, "there is room again", func() bool {
+		status, _ := s.handshake(t, "192.0.2.1")
+		return status == http.StatusSwitchingProtocols
+	})
+}
+
+// until waits for a condition.
+func (s *service) until(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for !condition() {
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			t.Fatalf("it never happened that %s", what)
+		}
+	}
+}
+
+func limitOfConnections(t *testing.T) {
+	const most = 20 // a tenth of them are two
+	s := newService(t, "--max-connections", fmt.Sprint(most))
+	var open []wire
+	for range most {
+		if err := s.edge.ready(); err != nil {
+			t.Fatalf("with %d of %d: %v", len(open), most, err)
+		}
+		open = append(open, s.dial(t, nil))
+	}
+	s.until(t, "the last has entered", func() bool { return s.edge.ready() != nil })
+	if status, after := s.handshake(t, ""); status != http.StatusServiceUnavailable || after == "" {
+		t.Errorf("one more: %d, Retry-After %q", status, after)
+	}
+	resp, body := s.call(t, "GET", "/graphql?query=%7B__typename%7D", "", "Accept: text/event-stream")
+	if resp.StatusCode != 200 || body != "retry: 1000\n\n" {
+		t.Errorf("an event stream: %d %q", resp.StatusCode, body)
+	}
+	if resp, _ := s.post(t, anything); resp.StatusCode != 200 {
+		t.Errorf("a query: %d", resp.StatusCode)
+	}
+	open[0].Close()
+	s.until(t, "a place is free", func() bool { return s.edge.hub.Stats().Sockets == most-1 })
+	if s.edge.ready() == nil {
+		t.Error("it is ready as soon as one has gone")
+	}
+	open[1].Close()
+	s.until(t, "it is ready again", func() bool { return s.edge.ready() == nil })
+}
+
+func limitOfMessages(t *testing.T) {
+	const messages = 100
+	took := func(set string) time.Duration {
+		w := newService(t, "--max-messages", set).dial(t, nil)
+		start := time.Now()
+		for range messages {
+			w.send(`{"type":"ping"}`)
+		}
+		for range messages {
+			w.expect("pong")
+		}
+		return time.Since(start)
+	}
+	// 40 at once, 60 at 20 a second.
+	if slow := took("20"); slow < 2500*time.Millisecond {
+		t.Errorf("%d messages took %v", messages, slow)
+	}
+	took("-1")
+}
+
+// A subscription begins with as many records as it may, or ends.
+func limitOfSnapshots(t *testing.T) {
+	s := newService(t, "--max-snapshot", "2")
+	for n, ends := range []string{"", "", "COST_LIMIT_EXCEEDED"} {
+		user := fmt.Sprintf(`mutation { createUser(input: {id: "u%d", name: "U", email: "u%d@example.com"}) { id } }`, n, n)
+		if _, body := s.post(t, request(user), tokenOf(t, "root", schema.Admin|schema.User)); strings.Contains(body, `"errors"`) {
+			t.Fatal(body)
+		}
+		w := s.dial(t, nil)
+		w.send(`{"type":"connection_init"}`)
+		w.expect("connection_ack")
+		w.send(`{"id":"1","type":"subscribe","payload":` + request(`subscription { userChanged(snapshot: true) { kind } }`) + `}`)
+		for range n + 1 {
+			if ends == "" {
+				w.expect("SNAPSHOT")
+			}
+		}
+		if ends != "" {
+			w.expectIn(ends)
+		}
+	}
+}
+
+// expectIn reads up to a message that holds a text.
+func (w wire) expectIn(text string) {
+	w.t.Helper()
+	_ = w.SetReadDeadline(time.Now().Add(20 * time.Second))
+	for {
+		_, data, err := w.ReadMessage()
+		if err != nil {
+			w.t.Fatalf("waiting for %s: %v", text, err)
+		}
+		if strings.Contains(string(data), text) {
+			return
+		}
+	}
+}
+
+func limitOfInitialising(t *testing.T) {
+	newService(t, "--init-timeout", "50ms").dial(t, nil).expectClose(4408)
 }
 
 func TestALargeMessageClosesItsSocket(t *testing.T) {

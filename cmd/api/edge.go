@@ -42,6 +42,7 @@ func newEdge(c boot.Config, rooms *boot.Rooms, log *slog.Logger) (*edge, error) 
 	e.hub = realtime.NewHub(first.Engine, rooms.Verifier, realtime.Options{
 		AllowedOrigins: c.AllowedOrigins(), DrainWindow: e.window, Ready: rooms.CaughtUp, Logger: log,
 		MaxMessage: c.MaxBody, MaxOperations: c.MaxOperations, MaxQueue: c.MaxQueue, MaxPerCaller: c.SocketsPerCaller(),
+		MaxPerAddress: c.SocketsPerAddress(), MaxConnections: max(c.MaxConnections, 0), MaxMessages: max(c.MaxMessages, 0), InitTimeout: c.InitTimeout,
 		Bus: rooms.Bus,
 	})
 	rooms.OnReload(func(engine *graphql.Engine, between func()) { e.hub.Switch(engine, between) })
@@ -105,6 +106,9 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, f *fault.Error) 
 func (e *edge) ready() error {
 	if e.draining.Load() {
 		return fault.New(fault.Unavailable, "draining")
+	}
+	if err := e.hub.Crowded(); err != nil {
+		return err
 	}
 	return e.rooms.Ready()
 }

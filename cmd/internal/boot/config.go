@@ -56,28 +56,32 @@ type Config struct {
 	RevokedAge  time.Duration `env:"REVOKED_AGE" flag:"revoked-age" envDefault:"720h" help:"how long revoked tokens are remembered: longer than any token lives"`
 	Accounts    string        `env:"ACCOUNTS" secret:"true" help:"accounts for SOAP, a line each: name:bcrypt hash:ROLE,ROLE[:subject]"`
 
-	Limits        string        `env:"LIMITS" flag:"limits" envDefault:"enforce" help:"enforce, or measure: the log tells what is too deep, too dear or too often, and nothing of it is refused"`
-	MaxDepth      int           `env:"MAX_DEPTH" flag:"max-depth" envDefault:"10" help:"levels of fields of an operation; -1 for no limit, here and below"`
-	MaxTokens     int           `env:"MAX_TOKENS" flag:"max-tokens" envDefault:"15000" help:"tokens of a document"`
-	MaxAliases    int           `env:"MAX_ALIASES" flag:"max-aliases" envDefault:"30" help:"aliased fields of an operation"`
-	MaxRoots      int           `env:"MAX_ROOTS" flag:"max-roots" envDefault:"20" help:"root fields of an operation"`
-	MaxBody       int           `env:"MAX_BODY" flag:"max-body" envDefault:"1048576" help:"bytes of a request's body, and of a socket's message"`
-	MaxPage       int           `env:"MAX_PAGE" flag:"max-page" envDefault:"100" help:"greatest first, last and limit"`
-	MaxSnapshot   int           `env:"MAX_SNAPSHOT" flag:"max-snapshot" envDefault:"10000" help:"records that a subscription may begin with"`
-	MaxItems      int           `env:"MAX_ITEMS" flag:"max-items" help:"items of each list in arguments (1000; set, it holds for what a mutation writes too)"`
-	MaxText       int           `env:"MAX_TEXT" flag:"max-text" help:"bytes of each text in arguments (65536; set, it holds for what a mutation writes too)"`
-	MaxTime       time.Duration `env:"MAX_TIME" flag:"max-time" envDefault:"10s" help:"how long one execution may take"`
-	MaxSockets    int           `env:"MAX_SOCKETS" flag:"max-sockets" help:"sockets and event streams of one caller on each process (100; no limit in development)"`
-	MaxOperations int           `env:"MAX_OPERATIONS" flag:"max-operations" envDefault:"100" help:"operations that run on one socket"`
-	MaxQueue      int           `env:"MAX_QUEUE" flag:"max-queue" envDefault:"1048576" help:"bytes that wait for one slow client before it is cut off"`
-	CostAnonymous int           `env:"COST_ANONYMOUS" flag:"cost-anonymous" envDefault:"1000" help:"what one operation of an anonymous caller may cost"`
-	CostUser      int           `env:"COST_USER" flag:"cost-user" envDefault:"10000" help:"what one operation of a user may cost"`
-	CostService   int           `env:"COST_SERVICE" flag:"cost-service" envDefault:"100000" help:"what one operation of a service may cost"`
-	RateAnonymous string        `env:"RATE_ANONYMOUS" flag:"rate-anonymous" help:"requests/cost a minute for each address; 0 for no limit (100/100000; none in development)"`
-	RateUser      string        `env:"RATE_USER" flag:"rate-user" help:"the same for each user"`
-	RateService   string        `env:"RATE_SERVICE" flag:"rate-service" help:"the same for each service"`
-	RatePasswords string        `env:"RATE_PASSWORDS" flag:"rate-passwords" envDefault:"10/100" help:"wrong passwords of SOAP a minute: from each address/for each account; 0 for no limit"`
-	Proxies       string        `env:"TRUSTED_PROXIES" flag:"trusted-proxies" help:"networks of the proxies in front, whose X-Forwarded-For is believed, comma separated: 10.0.0.0/8"`
+	Limits         string        `env:"LIMITS" flag:"limits" envDefault:"enforce" help:"enforce, or measure: the log tells what is too deep, too dear or too often, and nothing of it is refused"`
+	MaxDepth       int           `env:"MAX_DEPTH" flag:"max-depth" envDefault:"10" help:"levels of fields of an operation; -1 for no limit, here and below"`
+	MaxTokens      int           `env:"MAX_TOKENS" flag:"max-tokens" envDefault:"15000" help:"tokens of a document"`
+	MaxAliases     int           `env:"MAX_ALIASES" flag:"max-aliases" envDefault:"30" help:"aliased fields of an operation"`
+	MaxRoots       int           `env:"MAX_ROOTS" flag:"max-roots" envDefault:"20" help:"root fields of an operation"`
+	MaxBody        int           `env:"MAX_BODY" flag:"max-body" envDefault:"1048576" help:"bytes of a request's body, and of a socket's message"`
+	MaxPage        int           `env:"MAX_PAGE" flag:"max-page" envDefault:"100" help:"greatest first, last and limit"`
+	MaxSnapshot    int           `env:"MAX_SNAPSHOT" flag:"max-snapshot" envDefault:"10000" help:"records that a subscription may begin with"`
+	MaxItems       int           `env:"MAX_ITEMS" flag:"max-items" help:"items of each list in arguments (1000; set, it holds for what a mutation writes too)"`
+	MaxText        int           `env:"MAX_TEXT" flag:"max-text" help:"bytes of each text in arguments (65536; set, it holds for what a mutation writes too)"`
+	MaxTime        time.Duration `env:"MAX_TIME" flag:"max-time" envDefault:"10s" help:"how long one execution may take"`
+	MaxSockets     int           `env:"MAX_SOCKETS" flag:"max-sockets" help:"sockets and event streams of one caller on each process (100; no limit in development)"`
+	MaxAddress     int           `env:"MAX_SOCKETS_ADDRESS" flag:"max-sockets-address" help:"sockets and event streams from one address on each process (1000; no limit in development)"`
+	MaxConnections int           `env:"MAX_CONNECTIONS" flag:"max-connections" envDefault:"20000" help:"sockets and event streams of a process; at the bound /readyz says 503"`
+	MaxMessages    int           `env:"MAX_MESSAGES" flag:"max-messages" envDefault:"100" help:"messages a second from one socket"`
+	InitTimeout    time.Duration `env:"INIT_TIMEOUT" flag:"init-timeout" envDefault:"10s" help:"how long a socket may take to send connection_init"`
+	MaxOperations  int           `env:"MAX_OPERATIONS" flag:"max-operations" envDefault:"100" help:"operations that run on one socket"`
+	MaxQueue       int           `env:"MAX_QUEUE" flag:"max-queue" envDefault:"1048576" help:"bytes that wait for one slow client before it is cut off"`
+	CostAnonymous  int           `env:"COST_ANONYMOUS" flag:"cost-anonymous" envDefault:"1000" help:"what one operation of an anonymous caller may cost"`
+	CostUser       int           `env:"COST_USER" flag:"cost-user" envDefault:"10000" help:"what one operation of a user may cost"`
+	CostService    int           `env:"COST_SERVICE" flag:"cost-service" envDefault:"100000" help:"what one operation of a service may cost"`
+	RateAnonymous  string        `env:"RATE_ANONYMOUS" flag:"rate-anonymous" help:"requests/cost a minute for each address; 0 for no limit (100/100000; none in development)"`
+	RateUser       string        `env:"RATE_USER" flag:"rate-user" help:"the same for each user"`
+	RateService    string        `env:"RATE_SERVICE" flag:"rate-service" help:"the same for each service"`
+	RatePasswords  string        `env:"RATE_PASSWORDS" flag:"rate-passwords" envDefault:"10/100" help:"wrong passwords of SOAP a minute: from each address/for each account; 0 for no limit"`
+	Proxies        string        `env:"TRUSTED_PROXIES" flag:"trusted-proxies" help:"networks of the proxies in front, whose X-Forwarded-For is believed, comma separated: 10.0.0.0/8"`
 
 	Operations       string        `env:"OPERATIONS" flag:"operations" help:"directory of registered operations: *.graphql files and manifests (docs/operations.md)"`
 	RegisteredOnly   bool          `env:"REGISTERED_ONLY" flag:"registered-only" help:"run registered operations and no others"`
@@ -170,6 +174,7 @@ func (c *Config) check() error {
 		{c.History >= 1, "TIDINGS_HISTORY must be at least 1: the last change of a record is its state"},
 		{c.JWTLeeway >= 0 && c.JWTLeeway <= 5*time.Minute, "TIDINGS_JWT_LEEWAY must be from 0 to 5m"},
 		{c.RevokedAge >= time.Minute, "TIDINGS_REVOKED_AGE must be at least 1m, and longer than any token lives"},
+		{c.InitTimeout >= time.Millisecond, "TIDINGS_INIT_TIMEOUT must be at least 1ms, such as 10s"},
 		{c.JWTRefresh >= time.Minute, "TIDINGS_JWT_REFRESH must be at least 1m: a token with an unknown key causes a refresh anyhow"},
 		{c.APQAge >= time.Minute && c.IdempotencyAge >= time.Minute, "TIDINGS_APQ_AGE and TIDINGS_IDEMPOTENCY_AGE must be at least 1m"},
 		{c.APQBytes >= 1<<20 && c.IdempotencyBytes >= 1<<20, "TIDINGS_APQ_BYTES and TIDINGS_IDEMPOTENCY_BYTES must be at least 1048576"},

@@ -21,7 +21,8 @@ func (c *Config) checkLimits() error {
 		return fmt.Errorf("TIDINGS_LIMITS is %.20q; it must be enforce or measure", c.Limits)
 	}
 	for name, n := range map[string]int{
-		"MAX_DEPTH": c.MaxDepth, "MAX_TOKENS": c.MaxTokens, "MAX_ALIASES": c.MaxAliases, "MAX_ROOTS": c.MaxRoots, "MAX_PAGE": c.MaxPage, "MAX_SNAPSHOT": c.MaxSnapshot,
+		"MAX_DEPTH": c.MaxDepth, "MAX_TOKENS": c.MaxTokens, "MAX_ALIASES": c.MaxAliases, "MAX_ROOTS": c.MaxRoots, "MAX_PAGE": c.MaxPage,
+		"MAX_CONNECTIONS": c.MaxConnections, "MAX_MESSAGES": c.MaxMessages, "MAX_SNAPSHOT": c.MaxSnapshot,
 		"COST_ANONYMOUS": c.CostAnonymous, "COST_USER": c.CostUser, "COST_SERVICE": c.CostService,
 	} {
 		if n == 0 || n < -1 {
@@ -95,6 +96,16 @@ func (c Config) SocketsPerCaller() int {
 		return 0
 	}
 	return cmp.Or(c.MaxSockets, 100)
+}
+
+// SocketsPerAddress is how many connections may come from one address; zero
+// means no limit.
+func (c Config) SocketsPerAddress() int {
+	switch {
+	case c.MaxAddress < 0, c.MaxAddress == 0 && c.Dev:
+		return 0
+	}
+	return cmp.Or(c.MaxAddress, 1000)
 }
 
 // TrustedProxies are the networks of Config.Proxies.
