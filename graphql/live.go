@@ -312,6 +312,7 @@ func (l *live) spawn(f func(ctx context.Context)) bool {
 // join makes m a member of the group that is like g; false when it is too late.
 func (l *live) join(g group, m *member) bool {
 	g.key = g.newKey()
+	g.shape = shapeOf(&g)
 	return l.shardOf(g.key).add(m, g)
 }
 

@@ -91,6 +91,7 @@ func (e *Engine) hear(ctx context.Context, who auth.Principal, op *operation, af
 		m.first = e.said(ctx, g.who, op, p.gap(), "")
 	}
 	g.key = g.newKey()
+	g.shape = shapeOf(&g)
 	if !p.shard.add(m, g) {
 		return nil, 0, errStopping
 	}

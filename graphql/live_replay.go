@@ -126,7 +126,7 @@ func (e *Engine) catchUp(ctx context.Context, m *member, h history, at uint64) (
 
 // give executes one event for the member alone. False: the sink takes no more.
 func (e *Engine) give(ctx context.Context, m *member, ev event) (bool, error) {
-	r := m.shard.executeFor(ctx, m.group, ev)
+	r := m.shard.executeFor(ctx, m.group, ev, nil)
 	if r.failed {
 		return false, errExecution
 	}

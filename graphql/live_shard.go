@@ -40,6 +40,7 @@ type event struct {
 // group is all subscribers who get the same results.
 type group struct {
 	key     string
+	shape   string // see shapeOf
 	op      *operation
 	who     auth.Principal  // the view of each of them
 	sight   *resource.Sight // nil: of what is fed from the bus
@@ -77,6 +78,7 @@ type result struct {
 	cursor  string
 	payload []byte // the errors when it failed
 	skip    bool   // the group may not see the event
+	told    bool   // it is that of another group
 	failed  bool   // executing it went wrong beyond what a payload can say
 }
 
@@ -128,6 +130,7 @@ func (s *shard) run(missed []resource.Event) {
 // came into being meanwhile get their own turn before the position moves.
 func (s *shard) process(ev event) {
 	var results map[*group]result
+	var told map[telling][]byte
 	for {
 		todo := s.deliver(ev, results)
 		if todo == nil {
@@ -136,9 +139,15 @@ func (s *shard) process(ev event) {
 		if results == nil {
 			results = make(map[*group]result, len(todo))
 		}
+		if told == nil && len(todo) > 1 {
+			told = make(map[telling][]byte)
+		}
 		for _, g := range todo {
-			results[g] = s.executeFor(s.ctx, g, ev)
-			s.engine.live.executions.Add(1)
+			r := s.executeFor(s.ctx, g, ev, told)
+			results[g] = r
+			if !r.told {
+				s.engine.live.executions.Add(1)
+			}
 		}
 	}
 }
@@ -322,9 +331,9 @@ var errLost = fault.New(fault.CursorExpired, "some changes are no longer kept an
 
 var errExecution = fault.New(fault.Internal, "internal error")
 
-// executeFor executes an event for a group. It survives a panic: the goroutine
-// serves many strangers.
-func (s *shard) executeFor(ctx context.Context, g *group, ev event) (r result) {
+// executeFor executes an event for a group, unless a group like it was told
+// already. It survives a panic: the goroutine serves many strangers.
+func (s *shard) executeFor(ctx context.Context, g *group, ev event, told map[telling][]byte) (r result) {
 	e := s.engine
 	r.seq = ev.Seq
 	defer func() {
@@ -349,6 +358,13 @@ func (s *shard) executeFor(ctx context.Context, g *group, ev event) (r result) {
 	if r.skip = !seen; r.skip {
 		return r
 	}
+	t := telling{g.shape, change.Kind, change.Raw == nil}
+	if r.payload, r.told = told[t]; r.told {
+		return r
+	}
 	r.payload = e.event(ctx, g.who, g.op, change)
+	if told != nil {
+		told[t] = r.payload
+	}
 	return r
 }
