@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+	"weak"
 
 	"tidings/auth"
 	"tidings/cmd/internal/boot"
@@ -158,6 +159,7 @@ func TestReloadsLeaveNothingBehind(t *testing.T) {
 	h.reload(t, turns[1])
 	h.reload(t, turns[0])
 	before := runtime.NumGoroutine()
+	old := weak.Make(h.model())
 	for i := range 20 {
 		h.reload(t, turns[(i+1)%len(turns)])
 		if got := h.execute(t, `{ notes { nodes { text } } }`); got != `{"data":{"notes":{"nodes":[{"text":"kept"}]}}}` {
@@ -165,6 +167,7 @@ func TestReloadsLeaveNothingBehind(t *testing.T) {
 		}
 	}
 	until(t, "the goroutines of old editions end", func() bool { return runtime.NumGoroutine() <= before+2 })
+	until(t, "the memory of old editions is free", func() bool { runtime.GC(); return old.Value() == nil })
 	until(t, "the views of old editions are deleted", func() bool {
 		views, err := os.ReadDir(filepath.Join(h.data, "view"))
 		return err == nil && len(views) == 1
