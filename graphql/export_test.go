@@ -138,3 +138,10 @@ func Cached(e *Engine) (texts int, size int64) {
 }
 
 func AcceptsGzip(accept []string) bool { return acceptsGzip(accept) }
+
+// Unreadable is what becomes of a message of Subscription.<field> when reading
+// it panics.
+func (e *Engine) Unreadable(field string, data []byte) error {
+	p := &tap{engine: e, ctx: context.Background(), binding: e.model.Binding("Subscription", field)}
+	return p.event(1, data).err
+}

@@ -3,6 +3,8 @@ package graphql
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -217,9 +219,17 @@ var (
 )
 
 // event makes an event of a message. One that is no value of the field's type
-// is an error, or has errors at the paths of what does not fit.
-func (p *tap) event(seq uint64, data []byte) event {
-	ev := event{Event: resource.Event{Type: p.binding.String(), ID: p.subject, Seq: seq}}
+// is an error, or has errors at the paths of what does not fit. It survives a
+// panic: a foreign message must not end the process.
+func (p *tap) event(seq uint64, data []byte) (ev event) {
+	ev = event{Event: resource.Event{Type: p.binding.String(), ID: p.subject, Seq: seq}}
+	defer func() {
+		if r := recover(); r != nil {
+			p.engine.log.LogAttrs(p.ctx, slog.LevelError, "a message could not be read", slog.String("field", ev.Type), slog.String("subject", p.subject),
+				slog.Uint64("seq", seq), slog.String("panic", fmt.Sprint(r)), slog.String("stack", string(debug.Stack())))
+			ev.Raw, ev.err = nil, errExecution
+		}
+	}()
 	if len(data) > service.MaxAnswer {
 		p.engine.unfit(p.ctx, p.binding, p.subject, fmt.Sprintf("it has %d bytes", len(data)))
 		ev.err = errLarge
