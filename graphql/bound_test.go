@@ -163,6 +163,18 @@ func TestAServiceGetsTheArgumentsAndWhoCalls(t *testing.T) {
 	}
 }
 
+// Over a socket, and for SOAP, an operation has no exchange of its own.
+func TestSeveralServicesAnswerOneOperationWithoutAnExchange(t *testing.T) {
+	t.Parallel()
+	x := newBound(t, graphql.Options{})
+	ids := make(chan string, 3)
+	x.answer(t, "svc.number", func(m *nats.Msg) string { ids <- m.Header.Get("Tidings-Request-Id"); return `1` })
+	wantData(t, x.run(t, nobody, `{ a: number b: number c: number }`, ""), `{"a":1,"b":1,"c":1}`)
+	if a, b, c := <-ids, <-ids, <-ids; a == "" || a != b || b != c {
+		t.Errorf("one request has the ids %q, %q and %q", a, b, c)
+	}
+}
+
 func TestWhatCannotBeAPartOfASubjectNeverLeaves(t *testing.T) {
 	t.Parallel()
 	x := newBound(t, graphql.Options{})
@@ -288,6 +300,35 @@ func TestRulesHoldForBoundFieldsAndForTheRecordsThatTheyGive(t *testing.T) {
 	const query = `{ borrowed { id secret friends { id } } }`
 	wantData(t, x.run(t, ada, query, ""), `{"borrowed":{"id":"r1","secret":"oil","friends":[]}}`)
 	wantData(t, x.run(t, ben, query, ""), `{"borrowed":{"id":"r1","secret":null,"friends":[]}}`, fault.Forbidden)
+}
+
+func TestServicesReplaceGeneratedFields(t *testing.T) {
+	t.Parallel()
+	b := bustest.Open(t, bus.Options{Listen: "127.0.0.1:0"})
+	x := boundOn(t, resourcetest.On(t, b, fstest.MapFS{"schema.graphql": {Data: []byte(`
+type Robot @resource @auth(requires: [ANYONE]) { id: ID! name: String! }
+type Query {
+  robot(id: ID!, lang: String! = "en"): Robot @busRequest(subject: "svc.robot.{{ args.lang }}")
+  robotChanges: Int @busRequest(subject: "svc.changes")
+}
+type Mutation {
+  createRobot(input: CreateRobotInput!): Robot @busRequest(subject: "svc.create") @auth(requires: [USER])
+  deleteRobot(id: ID!, why: String): Boolean @busPublish(subject: "svc.delete")
+}`)}}, resource.FeedOptions{}), b.URL(), graphql.Options{})
+	asked := make(chan string, 1)
+	x.answer(t, "svc.create", func(m *nats.Msg) string { asked <- string(m.Data); return `{"id":"r1","name":"Robi"}` })
+	x.always(t, "svc.robot.de", `{"id":"r1","name":"Robbi"}`)
+	x.always(t, "svc.changes", `7`)
+
+	wantData(t, x.run(t, ada, `mutation { createRobot(input: {name: "x"}) { name } }`, ""), `{"createRobot":{"name":"Robi"}}`)
+	if got := <-asked; got != `{"input":{"name":"x"}}` {
+		t.Errorf("the service was asked %s", got)
+	}
+	wantData(t, x.run(t, nobody, `mutation { createRobot(input: {name: "x"}) { name } }`, ""), `{"createRobot":null}`, fault.Forbidden)
+	wantData(t, x.run(t, nobody, `{ robot(id: "r1", lang: "de") { name } robotChanges }`, ""), `{"robot":{"name":"Robbi"},"robotChanges":7}`)
+	wantData(t, x.run(t, nobody, `mutation { deleteRobot(id: "r1") }`, ""), `{"deleteRobot":true}`)
+	wantData(t, x.run(t, nobody, `mutation { updateRobot(input: {id: "r1"}) { id } }`, ""), `{"updateRobot":null}`, fault.NotFound) // as generated
+	wantData(t, x.run(t, nobody, `{ robots { totalCount } }`, ""), `{"robots":{"totalCount":0}}`)
 }
 
 func TestPublishedIsWhatTheServerHas(t *testing.T) {

@@ -192,7 +192,7 @@ func (e *Engine) bind() error {
 				function, ok = builtin(name, f)
 			}
 			if shape := e.model.Replaced(typ, f.Name); !ok && shape != "" {
-				errs = append(errs, fmt.Errorf("graphql: nothing answers the field %s, which is declared in another shape than the generated one: declare it as `%s`, or with fewer of these arguments, or register a Function for it in Options.Functions", name, shape))
+				errs = append(errs, fmt.Errorf("graphql: nothing answers the field %s, which is declared in another shape than the generated one: declare it as `%s`, or with fewer of these arguments, or let a service answer it by a @bus directive, or register a Function for it in Options.Functions", name, shape))
 				continue
 			}
 			errs = append(errs, e.checkFunction(name, f, function, ok))

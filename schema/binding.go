@@ -91,6 +91,16 @@ func (e *expansion) bindings() {
 	}
 }
 
+// isBound reports whether a service of the adopter's takes part in a field that
+// the adopter declared.
+func (e *expansion) isBound(root, field string) bool {
+	declared := e.compiler.types[root].Fields.ForName(field)
+	return slices.ContainsFunc(declared.Directives, func(d *ast.Directive) bool {
+		_, ok := bindingRoots[d.Name]
+		return ok
+	})
+}
+
 func (e *expansion) binding(root string, field *ast.FieldDefinition, directive *ast.Directive) {
 	kind := bindingRoots[directive.Name].kind
 	if !e.checkBindingPlace(root, field, directive) {
@@ -123,12 +133,9 @@ func (e *expansion) binding(root string, field *ast.FieldDefinition, directive *
 // checkBindingPlace reports a directive where a service could not take part.
 func (e *expansion) checkBindingPlace(root string, field *ast.FieldDefinition, directive *ast.Directive) bool {
 	roots := bindingRoots[directive.Name].roots
-	generated := e.model.roots[root+"."+field.Name] != nil || e.model.Replaced(root, field.Name) != ""
 	switch {
 	case !slices.Contains(roots, root):
 		e.at(directive.Position, "put it on a field of "+strings.Join(roots, " or "), "@%s cannot stand on %s.%s", directive.Name, root, field.Name)
-	case generated:
-		e.at(directive.Position, "choose another name for the field", "%s.%s is the name of a field that a resource generates", root, field.Name)
 	case directive.Name == "busPublish" && (field.Type.Elem != nil || field.Type.NamedType != "Boolean"):
 		e.at(field.Type.Position, "give it the type Boolean", "%s.%s has the type %s, but what is published has no answer: the field is true when the message was taken", root, field.Name, field.Type)
 	default:

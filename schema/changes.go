@@ -21,5 +21,8 @@ func (e *expansion) changes(r *Resource) {
 	}
 	e.addText("changes of "+r.Name, text.String(), r)
 	name := r.Singular + "Changes"
+	if e.model.Replaced("Query", name) != "" {
+		return
+	}
 	e.model.roots["Query."+name] = &Root{Kind: RootChanges, Resource: r, Name: name}
 }

@@ -198,7 +198,8 @@ func origin(r *Resource) string {
 
 // addRoots adds root fields. A field that the adopter declared stays as it was
 // written: with the same type, and with arguments of the generated field's, it
-// does what the generated one does; otherwise it is the adopter's own.
+// does what the generated one does; otherwise, and where a service of the
+// adopter's answers it, it is the adopter's own.
 func (e *expansion) addRoots(generated *ast.Definition, r *Resource) {
 	root := e.types[generated.Name]
 	if root == nil {
@@ -213,7 +214,7 @@ func (e *expansion) addRoots(generated *ast.Definition, r *Resource) {
 		case declared.Position.Src.BuiltIn:
 			e.at(e.compiler.types[r.Name].Position, "rename a resource, or name another plural by @resource(plural:)",
 				"%s generates the field %s.%s, which another resource generates too", r.Name, generated.Name, field.Name)
-		case !narrows(declared, field):
+		case !narrows(declared, field), e.isBound(generated.Name, field.Name):
 			e.model.replaced[generated.Name+"."+field.Name] = shape(field)
 		case declared.Directives.ForName("auth") != nil:
 			e.at(declared.Directives.ForName("auth").Position, "put the rule on "+r.Name,
