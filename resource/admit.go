@@ -110,8 +110,10 @@ func (a *admission) inspect(ctx context.Context, upto uint64, fresh func(string)
 	if err != nil {
 		return false, err
 	}
-	a.options.Logger.LogAttrs(ctx, slog.LevelInfo, "the schema changed; looked through the stored records",
-		slog.Int("records", found.Records), slog.Int("flawed", found.Flawed))
+	if found.Records > 0 {
+		a.options.Logger.LogAttrs(ctx, slog.LevelInfo, "the schema is new to the log; looked through the stored records",
+			slog.Int("records", found.Records), slog.Int("flawed", found.Flawed))
+	}
 	refusal := found.Err()
 	if refusal == nil {
 		return false, nil
