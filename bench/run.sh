@@ -34,3 +34,4 @@ if grep -q -e '--- FAIL' "$dir/out"; then
 fi
 go run ./table <"$dir/out"
 http/run.sh
+live/run.sh

@@ -71,7 +71,7 @@ type ComplexityRoot struct {
 	}
 
 	Subscription struct {
-		UserChanged func(childComplexity int, id *string) int
+		UserChanged func(childComplexity int, id *string, filter *UserFilter) int
 	}
 
 	User struct {
@@ -121,7 +121,7 @@ type QueryResolver interface {
 	Users(ctx context.Context, first *int, after *string, last *int, before *string) (*UserConnection, error)
 }
 type SubscriptionResolver interface {
-	UserChanged(ctx context.Context, id *string) (<-chan *UserChange, error)
+	UserChanged(ctx context.Context, id *string, filter *UserFilter) (<-chan *UserChange, error)
 }
 type UserResolver interface {
 	Posts(ctx context.Context, obj *User, limit *int) ([]*Post, error)
@@ -293,7 +293,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Subscription.UserChanged(childComplexity, args["id"].(*string)), true
+		return e.ComplexityRoot.Subscription.UserChanged(childComplexity, args["id"].(*string), args["filter"].(*UserFilter)), true
 
 	case "User.adminNotes":
 		if e.ComplexityRoot.User.AdminNotes == nil {
@@ -422,6 +422,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
 		ec.unmarshalInputCreatePostInput,
 		ec.unmarshalInputCreateUserInput,
+		ec.unmarshalInputStringFilter,
+		ec.unmarshalInputUserFilter,
 	)
 	first := true
 
@@ -856,6 +858,14 @@ func (ec *executionContext) field_Subscription_userChanged_args(ctx context.Cont
 		return nil, err
 	}
 	args["id"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "filter",
+		func(ctx context.Context, v any) (*UserFilter, error) {
+			return ec.unmarshalOUserFilter2ᚖtidingsᚋbenchᚋgqlgenᚐUserFilter(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["filter"] = arg1
 	return args, nil
 }
 
@@ -1549,7 +1559,7 @@ func (ec *executionContext) _Subscription_userChanged(ctx context.Context, field
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Subscription().UserChanged(ctx, fc.Args["id"].(*string))
+			return ec.Resolvers.Subscription().UserChanged(ctx, fc.Args["id"].(*string), fc.Args["filter"].(*UserFilter))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *UserChange) graphql.Marshaler {
@@ -3259,6 +3269,66 @@ func (ec *executionContext) unmarshalInputCreateUserInput(ctx context.Context, o
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputStringFilter(ctx context.Context, obj any) (StringFilter, error) {
+	var it StringFilter
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"ne"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "ne":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ne"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Ne = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputUserFilter(ctx context.Context, obj any) (UserFilter, error) {
+	var it UserFilter
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOStringFilter2ᚖtidingsᚋbenchᚋgqlgenᚐStringFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		}
+	}
+	return it, nil
+}
+
 // endregion **************************** input.gotpl *****************************
 
 // region    ************************** interface.gotpl ***************************
@@ -4782,6 +4852,14 @@ func (ec *executionContext) marshalOString2ᚖstring(ctx context.Context, sel as
 	return res
 }
 
+func (ec *executionContext) unmarshalOStringFilter2ᚖtidingsᚋbenchᚋgqlgenᚐStringFilter(ctx context.Context, v any) (*StringFilter, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputStringFilter(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalOURL2ᚖstring(ctx context.Context, v any) (*string, error) {
 	if v == nil {
 		return nil, nil
@@ -4812,6 +4890,14 @@ func (ec *executionContext) marshalOUserConnection2ᚖtidingsᚋbenchᚋgqlgen�
 		return graphql.Null
 	}
 	return ec._UserConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOUserFilter2ᚖtidingsᚋbenchᚋgqlgenᚐUserFilter(ctx context.Context, v any) (*UserFilter, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputUserFilter(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalO__EnumValue2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐEnumValueᚄ(ctx context.Context, sel ast.SelectionSet, v []introspection.EnumValue) graphql.Marshaler {

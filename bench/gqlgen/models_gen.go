@@ -54,6 +54,10 @@ type Post struct {
 type Query struct {
 }
 
+type StringFilter struct {
+	Ne *string `json:"ne,omitempty"`
+}
+
 type Subscription struct {
 }
 
@@ -85,6 +89,10 @@ type UserConnection struct {
 type UserEdge struct {
 	Cursor string `json:"cursor"`
 	Node   *User  `json:"node"`
+}
+
+type UserFilter struct {
+	Name *StringFilter `json:"name,omitempty"`
 }
 
 type ChangeKind string

@@ -12,6 +12,8 @@ type Resolver struct {
 	Get     func(ctx context.Context, id string) (*User, error)
 	List    func(ctx context.Context, first int) ([]*User, error) // in the order of their ids
 	Changes chan *UserChange                                      // what userChanged gives
+	// Watch, when there is one, gives each subscriber a channel of its own.
+	Watch func(ctx context.Context) <-chan *UserChange
 	// Store keeps a new record durably under its name; nothing that has to be
 	// unique is looked after.
 	Store func(ctx context.Context, name string, record any) error
@@ -68,7 +70,10 @@ func (r postResolver) Author(ctx context.Context, obj *Post) (*User, error) {
 	return r.Get(ctx, obj.AuthorID)
 }
 
-func (r subscriptionResolver) UserChanged(context.Context, *string) (<-chan *UserChange, error) {
+func (r subscriptionResolver) UserChanged(ctx context.Context, _ *string, _ *UserFilter) (<-chan *UserChange, error) {
+	if r.Watch != nil {
+		return r.Watch(ctx), nil
+	}
 	return r.Changes, nil
 }
 
