@@ -13,9 +13,9 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// readBuffer holds a usual subscribe message, and 10,000 idle sockets hold one
+// readBuffer holds a short message in one read, and 10,000 idle sockets hold one
 // each. Below 257 the upgrader would make its own.
-const readBuffer = 512
+const readBuffer = 288
 
 // handshake gives the upgrader a reader that the socket knows as well: what was
 // read from the connection and not asked for yet shows in it.
