@@ -56,6 +56,17 @@ type Leaver interface {
 	Left(cursor string)
 }
 
+// Follower is what a Sink may implement to learn how far it has come while there
+// is nothing for it. Follow is called once, before every Next, for a
+// subscription that has cursors. Whenever ask is called, from then on, it calls
+// Reached with a cursor up to which the sink has everything that it was to get;
+// it does not while the sink is catching up, or has been stopped. ask must not be
+// called by the sink's methods, nor with a lock held that they take.
+type Follower interface {
+	Follow(ask func())
+	Reached(cursor string)
+}
+
 // Subscribe begins a subscription whose results go to s, until stop is called,
 // s takes no more, or s.End says that it is over. The caller must call stop,
 // which waits for nothing: a Next that is under way may still arrive. When the

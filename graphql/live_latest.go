@@ -10,7 +10,8 @@ import (
 )
 
 // Trier is what a Sink may implement so that it is not cut off when it is full
-// and the subscription may leave out what is past (@resource(onSlow: LATEST)).
+// while it catches up, nor when the subscription may leave out what is past
+// (@resource(onSlow: LATEST)). After a Try that was full, Ready waits for that much.
 type Trier interface {
 	// Try is Next, but that it takes nothing, and says so, when the sink has no
 	// room for the moment.
@@ -26,8 +27,8 @@ func (g *group) latest() bool {
 
 // try hands a result to the sink. Full: it had no room, and may be left behind.
 func (m *member) try(r result) (taken, full bool) {
-	if t, ok := m.sink.(Trier); ok && m.group.latest() {
-		return t.Try(r.payload, r.cursor)
+	if m.group.latest() {
+		return m.attempt(r.payload, r.cursor)
 	}
 	return m.sink.Next(r.payload, r.cursor), false
 }

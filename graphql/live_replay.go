@@ -139,16 +139,33 @@ func (e *Engine) give(ctx context.Context, m *member, ev event) (bool, error) {
 // take hands a result to the sink of a member that is behind, as soon as it has
 // room. False: it takes no more.
 func (m *member) take(ctx context.Context, payload []byte, cursor string) (bool, error) {
-	err := pace(ctx, m.sink)
-	if ctx.Err() != nil {
-		return false, ctx.Err() // left, or Close: that tells the sink
+	for {
+		err := pace(ctx, m.sink)
+		if ctx.Err() != nil {
+			return false, ctx.Err() // left, or Close: that tells the sink
+		}
+		taken, full := false, false
+		if err == nil {
+			taken, full = m.attempt(payload, cursor)
+		}
+		switch {
+		case full: // others have taken the room that they waited for, too
+		case !taken:
+			m.drop()
+			return false, nil
+		default:
+			m.shard.engine.live.replayed.Add(1)
+			return true, nil
+		}
 	}
-	if err != nil || !m.sink.Next(payload, cursor) {
-		m.drop()
-		return false, nil
+}
+
+// attempt hands a result to a sink that is not to be cut off when it is full.
+func (m *member) attempt(payload []byte, cursor string) (taken, full bool) {
+	if t, ok := m.sink.(Trier); ok {
+		return t.Try(payload, cursor)
 	}
-	m.shard.engine.live.replayed.Add(1)
-	return true, nil
+	return m.sink.Next(payload, cursor), false
 }
 
 // pace waits until the sink has room, if it can tell.
@@ -286,7 +303,7 @@ func (m *member) upToDate(at uint64) (reached uint64, done bool) {
 		if r.seq <= at {
 			continue
 		}
-		taken, full := m.try(r)
+		taken, full := m.attempt(r.payload, r.cursor)
 		if full {
 			return at, false
 		}

@@ -220,10 +220,14 @@ func (s *shard) add(m *member, like group) bool {
 		s.index.add(g)
 		s.engine.live.groups.Add(1)
 	}
+	m.shard, m.group, m.index = s, g, len(g.members)
+	if f, ok := m.sink.(Follower); ok && s.log != "" {
+		f.Follow(m.tell)
+	}
 	if !m.behind {
 		m.after = max(m.after, s.pos)
 		if st, ok := m.sink.(Starter); ok && s.log != "" {
-			st.Start(resource.Position{Log: s.log, Seq: m.after}.String())
+			st.Start(m.reachedLocked())
 		}
 	}
 	if m.first != nil {
@@ -233,7 +237,6 @@ func (s *shard) add(m *member, like group) bool {
 	if m.behind {
 		m.replaying = 1
 	}
-	m.shard, m.group, m.index = s, g, len(g.members)
 	g.members = append(g.members, m)
 	s.engine.live.sinks.Add(1)
 	return true
@@ -245,9 +248,23 @@ func (m *member) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l, ok := m.sink.(Leaver); ok && s.log != "" && m.index >= 0 && !m.behind {
-		l.Left(resource.Position{Log: s.log, Seq: max(m.after, s.pos)}.String())
+		l.Left(m.reachedLocked())
 	}
 	s.removeLocked(m)
+}
+
+// tell tells the sink how far it has come, where that is known.
+func (m *member) tell() {
+	m.shard.mu.Lock()
+	defer m.shard.mu.Unlock()
+	if f, ok := m.sink.(Follower); ok && m.index >= 0 && !m.behind {
+		f.Reached(m.reachedLocked())
+	}
+}
+
+// reachedLocked is the cursor up to which a member that is not behind has all.
+func (m *member) reachedLocked() string {
+	return resource.Position{Log: m.shard.log, Seq: max(m.after, m.shard.pos)}.String()
 }
 
 func (s *shard) removeLocked(m *member) {

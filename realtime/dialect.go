@@ -21,6 +21,8 @@ type dialect struct {
 	// in graphql-transport-ws.
 	words map[string]string
 	next  string // the type of a result
+	// heartbeat is the type of the message that tells the positions of operations.
+	heartbeat string
 	// legacy: a client that breaks the rules is told so and goes on, an error is
 	// an object and no list, an operation replaces its namesake, what a client
 	// has stopped is completed, and an idle connection is kept alive by messages.
@@ -34,7 +36,8 @@ var (
 			"connection_init": "connection_init", "ping": "ping", "pong": "pong",
 			"subscribe": "subscribe", "complete": "complete",
 		},
-		next: "next",
+		next:      "next",
+		heartbeat: "ping",
 	}
 	legacy = &dialect{
 		name: LegacySubprotocol,
@@ -42,8 +45,9 @@ var (
 			"connection_init": "connection_init", "connection_terminate": "connection_terminate",
 			"start": "subscribe", "stop": "complete",
 		},
-		next:   "data",
-		legacy: true,
+		next:      "data",
+		heartbeat: "ka",
+		legacy:    true,
 	}
 )
 

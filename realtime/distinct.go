@@ -34,6 +34,7 @@ func (d distinct) start(ctx context.Context, r *http.Request, who auth.Principal
 		d.End(errorList(fault.Of(err), ""))
 	case err == nil && kind == "subscription":
 		sub := &subscription{hub: d.hub, ctx: ctx, who: who, request: req, out: d}
+		d.keep(sub)
 		if failed := sub.begin(lastEventID(r, cursor)); failed != nil {
 			d.Next(failed.Body, "")
 			d.End(nil)
@@ -45,12 +46,6 @@ func (d distinct) start(ctx context.Context, r *http.Request, who auth.Principal
 		d.execute(func() graphql.Response { return d.hub.execute(ctx, who, req) }, d)
 	}
 	return ended
-}
-
-// Start tells the client where the operation begins: an event without data sets
-// the id that it will come back with, and is dispatched to nobody.
-func (d distinct) Start(cursor string) {
-	d.push(item{head: "id: " + cursor + "\n\n"}) // the first: it fits
 }
 
 // Next implements graphql.Sink.

@@ -47,7 +47,7 @@ type Options struct {
 	// PingEvery is how often a socket is pinged; one that stays silent for two
 	// and a half such periods is dropped. Zero means 20 s.
 	PingEvery time.Duration
-	// KeepAlive is how often an idle event stream gets a comment. Zero means
+	// KeepAlive is how often an event stream gets a heartbeat. Zero means
 	// 12 s: below the idle time-outs of the usual proxies.
 	KeepAlive time.Duration
 	// WriteTimeout bounds each write of up to 64 KiB. Zero means 10 s.

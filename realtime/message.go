@@ -53,6 +53,9 @@ type initPayload struct {
 	// Resume holds the last cursor seen by operation id, for those operations
 	// that the client is about to subscribe again under the same id.
 	Resume map[string]string `json:"resume"`
+	// Cursors, when it is true, asks for messages that tell how far operations
+	// have come that are idle.
+	Cursors json.RawMessage `json:"cursors"`
 }
 
 // credentials is the value that a header would have; empty without a token.

@@ -22,9 +22,15 @@ type operation struct {
 	// Guarded by the socket's lock.
 	done bool          // the client hears no more of it
 	sub  *subscription // nil when it is none, or has not begun
+	// position is how far it has come since the client was told anything; empty:
+	// no further.
+	position string
 }
 
-var _ outlet = (*operation)(nil)
+var _ interface {
+	outlet
+	graphql.Starter
+} = (*operation)(nil)
 
 // subscribe starts an operation: planning happens here, on the reader's
 // goroutine, so that a client waits for its own documents; results come from
@@ -146,6 +152,7 @@ func (op *operation) Next(payload []byte, _ string) bool {
 	if op.done || !s.pushLocked(op.next(payload)) {
 		return false
 	}
+	op.position = ""
 	s.hub.stats.delivered.Add(1)
 	return true
 }
@@ -159,11 +166,12 @@ func (op *operation) Try(payload []byte, _ string) (taken, full bool) {
 	switch {
 	case op.done || s.out.shut:
 		return false, false
-	case !s.out.fits(it, s.hub.opts.MaxQueue):
+	case !s.out.admits(it, s.hub.opts.MaxQueue):
 		return false, true
 	case !s.pushLocked(it):
 		return false, false
 	}
+	op.position = ""
 	s.hub.stats.delivered.Add(1)
 	return true, false
 }

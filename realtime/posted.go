@@ -29,7 +29,10 @@ type posted struct {
 	sub    *subscription // nil when it is none, or has not begun
 }
 
-var _ outlet = (*posted)(nil)
+var _ interface {
+	outlet
+	graphql.Starter
+} = (*posted)(nil)
 
 // start begins an operation, or lets it wait for the stream.
 func (r *reservation) start(o *order) error {

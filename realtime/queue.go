@@ -28,6 +28,7 @@ type queue struct {
 	bytes int
 	shut  bool          // nothing is accepted any more
 	room  chan struct{} // closed when half of the queue is free; nil when nobody waits
+	need  int           // what the last that was not admitted needs; 0: it was
 }
 
 // push adds it; false means that the queue is full. A single item may be
@@ -38,6 +39,16 @@ func (q *queue) push(it item, limit int) bool {
 	}
 	q.items = append(q.items, it)
 	q.bytes += it.size() + overhead
+	return true
+}
+
+// admits is fits for who comes again after wait: that waits for as much.
+func (q *queue) admits(it item, limit int) bool {
+	q.need = 0
+	if !q.fits(it, limit) {
+		q.need = it.size() + overhead
+		return false
+	}
 	return true
 }
 
@@ -81,7 +92,8 @@ func (q *queue) close() {
 
 var errShut = errors.New("the connection is closing")
 
-// wait returns when half of the queue is free. mu is the owner's lock, not held.
+// wait returns when half of the queue is free, and as much as the last
+// that was not admitted needs. Others may take it first. mu is the owner's lock, not held.
 func (q *queue) wait(ctx context.Context, mu *sync.Mutex, limit int) error {
 	for {
 		mu.Lock()
@@ -89,7 +101,7 @@ func (q *queue) wait(ctx context.Context, mu *sync.Mutex, limit int) error {
 			mu.Unlock()
 			return errShut
 		}
-		if q.bytes <= limit/2 {
+		if q.bytes == 0 || q.bytes <= limit/2 && q.bytes+q.need <= limit {
 			mu.Unlock()
 			return nil
 		}

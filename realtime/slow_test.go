@@ -257,3 +257,54 @@ func (p *pod) readOn(t *testing.T, ws *websocket.Conn, policy string, want map[s
 		t.Errorf("resumed: %d results, closed %d, %v", h.results, code, err)
 	}
 }
+
+// Operations that catch up at the same time share their connection's room: none
+// of them is cut off because the others took it first.
+func TestManyOperationsCatchUpOverOneSocket(t *testing.T) {
+	t.Parallel()
+	const operations, events = 40, 12
+	p := pods(t, 1)[0] // whose queues take 64 KiB
+	start := p.Feed.Now().String()
+	for i := range events {
+		vars, _ := json.Marshal(map[string]string{"t": fmt.Sprintf("%02d", i), "b": strings.Repeat("x", 16_000)})
+		r := p.engine.Execute(t.Context(), ada, graphql.Request{
+			Query: `mutation($t: String!, $b: String!) { createPost(input: {title: $t, body: $b}) { id } }`, Variables: vars,
+		})
+		if r.Failed {
+			t.Fatalf("got %s", r.Body)
+		}
+	}
+	c := connect(t, p.url, "")
+	const wide = `subscription { postChanged { post { title body } } }`
+	for i := range operations {
+		payload, _ := json.Marshal(map[string]any{"query": wide, "extensions": map[string]string{"cursor": start}})
+		c.send(fmt.Sprintf(`{"id":"%d","type":"subscribe","payload":%s}`, i, payload))
+	}
+	// Until the connection takes no more, they all wait for room.
+	eventually(t, "they catch up", func() bool { return p.engine.Stats().Sinks == operations && p.engine.Stats().Replayed > 100 })
+	got := map[string]int{}
+	for range operations * events {
+		data, err := c.read()
+		if err != nil {
+			t.Fatalf("after %v: %v", got, err)
+		}
+		var m struct {
+			ID      string
+			Payload struct {
+				Data struct {
+					PostChanged struct{ Post struct{ Title string } }
+				}
+			}
+		}
+		if err := json.Unmarshal(data, &m); err != nil {
+			t.Fatal(err)
+		}
+		if title := m.Payload.Data.PostChanged.Post.Title; title != fmt.Sprintf("%02d", got[m.ID]) {
+			t.Fatalf("operation %s got %s after %d events", m.ID, title, got[m.ID])
+		}
+		got[m.ID]++
+	}
+	if s := p.hub.Stats(); s.Overflowed != 0 {
+		t.Errorf("%d overflowed", s.Overflowed)
+	}
+}

@@ -107,6 +107,7 @@ type socket struct {
 	writing  bool
 	started  bool // connection_init has come
 	acked    bool // and was accepted
+	cursors  bool // and its client listens to positions
 	who      auth.Principal
 	resume   map[string]string
 	ops      map[string]*operation
@@ -177,6 +178,7 @@ func (s *socket) pingEvery() time.Duration {
 // ping pings the peer when it is time to, and gives up one that was silent for
 // too long.
 func (s *socket) ping() {
+	s.askAll()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -190,7 +192,9 @@ func (s *socket) ping() {
 	}
 	if !now.Before(s.nextPing) {
 		s.nextPing = now.Add(s.pingEvery())
-		if s.dialect.legacy && s.acked {
+		if it, news := s.positionsLocked(); news {
+			s.pushLocked(it)
+		} else if s.dialect.legacy && s.acked {
 			s.pushLocked(item{opcode: opText, head: keepAliveMessage})
 		}
 		s.pushLocked(item{opcode: opPing})
@@ -286,6 +290,7 @@ func (s *socket) initialise(p initPayload) {
 	s.caller = caller
 	s.acked = true
 	s.resume = p.Resume
+	s.cursors = string(p.Cursors) == "true"
 	s.limit.Stop()
 	s.limit = s.hub.atEnd(s.who, s.expired)
 	s.pushLocked(item{opcode: opText, head: `{"type":"connection_ack"}`})

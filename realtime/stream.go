@@ -33,6 +33,7 @@ type stream struct {
 	who      auth.Principal // by whose credentials it lives
 	expiry   *time.Timer    // of them; nil: not known yet
 	res      *reservation   // in single connection mode
+	sub      *subscription  // of distinct connections; nil when it is none, or has not begun
 }
 
 // open sends the header at once, so that the client knows it is connected.
@@ -47,13 +48,14 @@ func (st *stream) open() error {
 
 // serve writes what comes until the stream ends.
 func (st *stream) serve() {
-	idle := time.NewTimer(st.hub.opts.KeepAlive)
-	defer idle.Stop()
+	beat := time.NewTicker(st.hub.opts.KeepAlive)
+	defer beat.Stop()
 	for {
 		select {
 		case <-st.ctx.Done():
 			return
-		case <-idle.C:
+		case <-beat.C:
+			st.askAll()
 			if st.write([]byte(":\n\n")) != nil {
 				return
 			}
@@ -62,7 +64,6 @@ func (st *stream) serve() {
 				return
 			}
 		}
-		idle.Reset(st.hub.opts.KeepAlive)
 	}
 }
 
@@ -158,9 +159,10 @@ func (st *stream) try(it item) (taken, full bool) {
 	switch {
 	case st.out.shut:
 		return false, false
-	case !st.out.push(it, st.hub.opts.MaxQueue):
+	case !st.out.admits(it, st.hub.opts.MaxQueue):
 		return false, true
 	}
+	st.out.push(it, st.hub.opts.MaxQueue)
 	st.notify()
 	return true, false
 }

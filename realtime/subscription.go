@@ -16,6 +16,9 @@ type outlet interface {
 	graphql.Sink
 	graphql.Pacer
 	graphql.Trier
+	// reached takes a cursor up to which the client will have everything when it
+	// has read what is queued.
+	reached(cursor string)
 	// over reports whether nothing more of the operation is wanted.
 	over() bool
 }
@@ -162,6 +165,7 @@ type lease struct {
 	mu  sync.Mutex
 	end bool
 	at  string // the cursor up to which the client has everything
+	ask func() // for a newer one; nil: there is none
 }
 
 var _ interface {
@@ -170,6 +174,7 @@ var _ interface {
 	graphql.Trier
 	graphql.Starter
 	graphql.Leaver
+	graphql.Follower
 } = (*lease)(nil)
 
 // Next implements graphql.Sink.

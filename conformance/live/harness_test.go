@@ -156,10 +156,22 @@ func newCluster(t *testing.T, n int, origin string) *cluster {
 
 func (c *cluster) url() string { return "http://" + c.balancer.addr + "/graphql" }
 
-// write creates a post by way of one of the apis.
-func (c *cluster) write(t *testing.T, api int, title string) {
+// write creates a post by way of one of the apis, and returns its id.
+func (c *cluster) write(t *testing.T, api int, title string) (id string) {
 	t.Helper()
-	body, _ := json.Marshal(map[string]any{"query": `mutation($t: String!) { createPost(input: {title: $t}) { id } }`, "variables": map[string]string{"t": title}})
+	return c.mutate(t, api, title, `mutation($t: String!) { post: createPost(input: {title: $t}) { id } }`, map[string]string{"t": title})
+}
+
+// retitle changes a post.
+func (c *cluster) retitle(t *testing.T, api int, id, title string) {
+	t.Helper()
+	c.mutate(t, api, title, `mutation($id: ID!, $t: String!) { post: updatePost(input: {id: $id, title: $t}) { id } }`, map[string]string{"id": id, "t": title})
+}
+
+// mutate sends a mutation until it is answered, under a key of its own.
+func (c *cluster) mutate(t *testing.T, api int, key, query string, variables map[string]string) (id string) {
+	t.Helper()
+	body, _ := json.Marshal(map[string]any{"query": query, "variables": variables})
 	await(t, time.Minute, "a post is written", func() error {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+c.backends[api]+"/graphql", bytes.NewReader(body))
 		if err != nil {
@@ -167,18 +179,23 @@ func (c *cluster) write(t *testing.T, api int, title string) {
 		}
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Authorization", "Bearer "+token(t, "alice"))
-		r.Header.Set("Idempotency-Key", `"`+title+`"`)
+		r.Header.Set("Idempotency-Key", `"`+key+`"`)
 		resp, err := http.DefaultClient.Do(r)
 		if err != nil {
 			return err
 		}
 		defer resp.Body.Close()
-		answer, err := io.ReadAll(resp.Body)
-		if err == nil && !bytes.Contains(answer, []byte(`"createPost":{"id"`)) {
-			err = errors.New(string(answer))
+		var answer struct {
+			Data struct{ Post struct{ ID string } }
 		}
+		text, err := io.ReadAll(resp.Body)
+		if err == nil && (json.Unmarshal(text, &answer) != nil || answer.Data.Post.ID == "") {
+			err = errors.New(string(text))
+		}
+		id = answer.Data.Post.ID
 		return err
 	})
+	return id
 }
 
 func token(t *testing.T, subject string) string {
