@@ -78,6 +78,10 @@ type Options struct {
 	Ready func() error
 	// DrainWindow is the time over which Drain spreads the closing. Zero means 30 s.
 	DrainWindow time.Duration
+	// MaxAge is how old a connection gets: between half of it and the whole, then
+	// it is ended as by Drain, so that clients spread over the processes that
+	// there are. Zero means that age does not matter.
+	MaxAge time.Duration
 	// Retry is the reconnection time that event streams are told. Zero means 1 s.
 	Retry time.Duration
 	// Reserved is how long an event stream in single connection mode is kept for
@@ -132,9 +136,10 @@ type Hub struct {
 	subs      registry
 
 	mu       sync.Mutex
-	conns    map[conn]string // and the address that it counts for
-	callers  map[string]int  // connections of each, while MaxPerCaller or MaxPerAddress counts them
-	crowd    bool            // there were MaxConnections, and are hardly fewer
+	conns    map[conn]string    // and the address that it counts for
+	retired  map[conn]time.Time // when they are let go, where MaxAge says so
+	callers  map[string]int     // connections of each, while MaxPerCaller or MaxPerAddress counts them
+	crowd    bool               // there were MaxConnections, and are hardly fewer
 	draining bool
 	wg       sync.WaitGroup // everything that serves a connection
 
@@ -164,13 +169,16 @@ func NewHub(e Engine, v *auth.Verifier, o Options) *Hub {
 	h := &Hub{
 		tenure: &tenure{engine: e}, verifier: v, opts: o.withDefaults(),
 		life: life, kill: kill, born: time.Now(),
-		conns: map[conn]string{}, callers: map[string]int{}, reservations: map[string]*reservation{},
+		conns: map[conn]string{}, retired: map[conn]time.Time{}, callers: map[string]int{}, reservations: map[string]*reservation{},
 	}
 	h.parking.hub = h
 	for range runtime.GOMAXPROCS(0) {
 		h.writers = append(h.writers, newWriter(h))
 	}
 	h.answering.Go(h.watch)
+	if h.opts.MaxAge > 0 {
+		h.answering.Go(h.rebalance)
+	}
 	return h
 }
 
@@ -246,6 +254,7 @@ func (h *Hub) enter(c conn, from netip.Addr) error {
 		return errCrowded
 	}
 	h.conns[c] = address
+	h.retireLocked(c)
 	h.crowd = h.crowd || len(h.conns) == h.opts.MaxConnections
 	h.wg.Add(1)
 	h.stats.opened.Add(1)
@@ -256,6 +265,7 @@ func (h *Hub) leave(c conn) {
 	h.mu.Lock()
 	h.uncountLocked(h.conns[c])
 	delete(h.conns, c)
+	delete(h.retired, c)
 	h.crowd = h.crowd && len(h.conns) > h.opts.MaxConnections-max(1, h.opts.MaxConnections/10)
 	h.mu.Unlock()
 	h.wg.Done()

@@ -266,7 +266,7 @@ func TestAStreamThatEndsWithItsTokenSaysSo(t *testing.T) {
 	for block, err := e.block(); err == nil; block, err = e.block() {
 		last = block
 	}
-	if last != ": 4403 the token has expired\nretry: 1000" {
+	if first, rest, _ := strings.Cut(last, "\n"); first != ": 4403 the token has expired" || !later.MatchString(rest) {
 		t.Errorf("it ends with %q", last)
 	}
 }

@@ -147,5 +147,6 @@ func (h *Hub) unauthorized(w http.ResponseWriter, err error) {
 
 func (h *Hub) unavailable(w http.ResponseWriter, err error) {
 	w.Header().Set("Retry-After", "1")
+	w.Header().Set("Connection", "close") // the next process is reached by another
 	refuse(w, &httpError{http.StatusServiceUnavailable, fault.Unavailable, err.Error()})
 }

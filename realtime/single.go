@@ -109,7 +109,9 @@ func (h *Hub) put(w http.ResponseWriter, r *http.Request, who auth.Principal) {
 func (h *Hub) openReserved(w http.ResponseWriter, r *http.Request, who auth.Principal, token string) {
 	st, err := h.newStream(w, r)
 	if err != nil {
-		h.turnAway(w, r, err)
+		// Not as EventSource would like it: a stream that is there and ends at once
+		// is what npm's graphql-sse waits on for ever.
+		h.unavailable(w, err)
 		return
 	}
 	defer h.closeStream(st)

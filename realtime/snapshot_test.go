@@ -49,11 +49,13 @@ func (p *pod) listen(t *testing.T, webSocket bool, cursor string) (next func() (
 			if err != nil || ev.name != "next" {
 				return r, false
 			}
-			err = json.Unmarshal([]byte(ev.data), &r)
+			if json.Unmarshal([]byte(ev.data), &r) != nil {
+				return r, false // it was cut off in the middle
+			}
 			if r.Extensions.Cursor != ev.id {
 				t.Errorf("the id %s with %s", ev.id, ev.data)
 			}
-			return r, err == nil
+			return r, true
 		}, func() { e.resp.Body.Close() }
 	}
 	c := connect(t, p.url, "")

@@ -328,7 +328,7 @@ func (s *socket) executing(change int) {
 
 func (s *socket) restartLocked() {
 	if s.draining && s.running == 0 {
-		s.closeLocked(closeRestart, "the server is restarting; connect again and resume by cursor")
+		s.closeLocked(closeRestart, "this process lets its connections go; connect again and resume by cursor")
 	}
 }
 

@@ -3,8 +3,10 @@ package realtime
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"time"
 
 	"tidings/fault"
 	"tidings/quota"
@@ -106,7 +108,8 @@ func (h *Hub) turnAway(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	streamHeader(w.Header())
-	_, _ = w.Write([]byte(h.retry())) // the client has gone
+	w.Header().Set("Connection", "close") // the next process is reached by another
+	_, _ = w.Write([]byte(h.retryLater())) // the client has gone
 }
 
 func streamHeader(header http.Header) {
@@ -115,6 +118,12 @@ func streamHeader(header http.Header) {
 	header.Set("X-Accel-Buffering", "no") // nginx holds the first event back for half a minute otherwise
 }
 
-func (h *Hub) retry() string {
-	return "retry: " + strconv.FormatInt(h.opts.Retry.Milliseconds(), 10) + "\n\n"
+func (h *Hub) retry() string { return retryAfter(h.opts.Retry) }
+
+// retryLater is retry for clients that are sent away, maybe many at a time: they
+// do not come back all at once.
+func (h *Hub) retryLater() string { return retryAfter(h.opts.Retry + rand.N(h.opts.Retry)) }
+
+func retryAfter(d time.Duration) string {
+	return "retry: " + strconv.FormatInt(d.Milliseconds(), 10) + "\n\n"
 }

@@ -88,7 +88,7 @@ func (st *stream) flush() (more bool, err error) {
 		st.wrote(items)
 		switch {
 		case again:
-			return false, st.write([]byte(st.farewell() + st.hub.retry()))
+			return false, st.write([]byte(st.farewell() + st.hub.retryLater()))
 		case last:
 			return false, nil
 		case items == nil:

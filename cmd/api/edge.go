@@ -40,7 +40,7 @@ func newEdge(c boot.Config, rooms *boot.Rooms, log *slog.Logger) (*edge, error) 
 	first, done := rooms.Use()
 	defer done()
 	e.hub = realtime.NewHub(first.Engine, rooms.Verifier, realtime.Options{
-		AllowedOrigins: c.AllowedOrigins(), DrainWindow: e.window, Ready: rooms.CaughtUp, Logger: log,
+		AllowedOrigins: c.AllowedOrigins(), DrainWindow: e.window, MaxAge: c.MaxConnectionAge, Ready: rooms.CaughtUp, Logger: log,
 		MaxMessage: c.MaxBody, MaxOperations: c.MaxOperations, MaxQueue: c.MaxQueue, MaxPerCaller: c.SocketsPerCaller(),
 		MaxPerAddress: c.SocketsPerAddress(), MaxConnections: max(c.MaxConnections, 0), MaxMessages: max(c.MaxMessages, 0), InitTimeout: c.InitTimeout,
 		Bus: rooms.Bus,

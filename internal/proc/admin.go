@@ -76,6 +76,7 @@ func ServeHTTP(ctx context.Context, log *slog.Logger, l net.Listener, h http.Han
 	case <-ctx.Done():
 	}
 	after := context.WithoutCancel(ctx)
+	srv.SetKeepAlivesEnabled(false) // whoever has been answered goes elsewhere, not over the same connection
 	drain(after)
 	closing, cancel := context.WithTimeout(after, 10*time.Second)
 	defer cancel()
