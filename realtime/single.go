@@ -209,9 +209,16 @@ func (h *Hub) plans(w http.ResponseWriter, r *http.Request, who auth.Principal, 
 	return true
 }
 
-// renew takes new credentials for a stream.
+// renew takes new credentials for a stream. Where there is none any more it
+// reserves another: npm's graphql-sse, when it comes back, still sends the token
+// that it had.
 func (h *Hub) renew(w http.ResponseWriter, r *http.Request, who auth.Principal, token string) {
-	if _, err := h.send(r.Context(), nameOf(token), errand{Do: doRenew, Who: who}); err != nil {
+	_, err := h.send(r.Context(), nameOf(token), errand{Do: doRenew, Who: who})
+	if fault.Is(err, fault.NotFound) {
+		h.put(w, r, who)
+		return
+	}
+	if err != nil {
 		refuseErrand(w, err)
 		return
 	}

@@ -474,3 +474,22 @@ func TestAStreamOfManyOperationsOverHTTP2(t *testing.T) {
 	}
 	e.expect("next", "", result("a", `{"data":{"who":""}}`))
 }
+
+// npm's graphql-sse keeps the token of a stream that is gone among its headers,
+// and sends it when it reserves the next.
+func TestWhoComesBackWithTheTokenOfAStreamThatIsGoneGetsAnother(t *testing.T) {
+	t.Parallel()
+	list := serveMany(t, 2, realtime.Options{})
+	c := as(t, "ada").reserve(list[0].url)
+	e := c.open(list[0].url)
+	if err := list[0].hub.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e.expectEnd()
+	old := c.token
+	if c.reserve(list[1].url); c.token == old {
+		t.Fatal("the token is the same")
+	}
+	c.open(list[1].url)
+	c.expect(202, c.post(list[1].url, "1", "query who"))
+}

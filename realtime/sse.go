@@ -108,7 +108,7 @@ func (h *Hub) turnAway(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	streamHeader(w.Header())
-	w.Header().Set("Connection", "close") // the next process is reached by another
+	w.Header().Set("Connection", "close")  // the next process is reached by another
 	_, _ = w.Write([]byte(h.retryLater())) // the client has gone
 }
 

@@ -17,7 +17,7 @@ subscribe("graphql-ws", createWS(resume({
   on: { message: m => { if (m.type === "ping" && m.payload?.cursors) say("graphql-ws", { learned: true }); } },
 })));
 for (const [name, singleConnection] of [["graphql-sse", false], ["graphql-sse single", true]]) {
-  subscribe(name, createSSE(resume({ url, singleConnection, headers: () => ({}), ...retry, fetchFn: watched(name) })));
+  subscribe(name, createSSE(resume({ url, singleConnection, headers: {}, ...retry, fetchFn: watched(name) })));
 }
 
 function subscribe(client, at) {
