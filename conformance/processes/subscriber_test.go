@@ -72,7 +72,8 @@ type subscriber struct {
 
 	mu      sync.Mutex
 	events  []event
-	resumed int // connections that began with a cursor of an earlier one
+	resumed int         // connections that began with a cursor of an earlier one
+	ended   []time.Time // when each connection but the last one ended
 }
 
 // transports in the order in which subscribers take turns: sockets and event
@@ -92,6 +93,9 @@ func (s *subscriber) run(ctx context.Context) error {
 		case !comesBack(err):
 			return fmt.Errorf("%s after %d events: %w", s.name, s.count(), err)
 		}
+		s.mu.Lock()
+		s.ended = append(s.ended, time.Now())
+		s.mu.Unlock()
 		s.via++
 		s.on++
 		pause(ctx, 20*time.Millisecond) // of a polite client; the other end may be down
