@@ -62,7 +62,9 @@ func (a *admission) reserve(ctx context.Context, upto uint64, fresh func(field s
 	if err != nil {
 		return fmt.Errorf("reserve unique values: %w", err)
 	}
-	a.options.Logger.LogAttrs(ctx, slog.LevelInfo, "reserved the values of fields that became unique", slog.Int("values", count))
+	if count > 0 {
+		a.options.Logger.LogAttrs(ctx, slog.LevelInfo, "reserved the values of fields that became unique", slog.Int("values", count))
+	}
 	return nil
 }
 
