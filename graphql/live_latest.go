@@ -125,11 +125,17 @@ type net struct {
 
 func newNets(s *resource.Sight) *nets { return &nets{sight: s, records: map[string]*net{}} }
 
-// collect takes the changes after at, up to upto or until there are enough, and
-// returns the position up to which it has all.
-func (n *nets) collect(ctx context.Context, h history, at, upto uint64) (uint64, error) {
+// collect takes the changes after from, up to upto or until there are enough, and
+// returns the position up to which it has all. What it has taken is not read a
+// second time: an error behind that comes again, when it is still there, to
+// whoever goes on.
+func (n *nets) collect(ctx context.Context, h history, from, upto uint64) (at uint64, err error) {
+	at = from
 	for first := true; at < upto || first || h.unread(); first = false {
 		events, reached, err := h.next(ctx, at, upto)
+		if err != nil && at > from {
+			return at, nil
+		}
 		if err != nil {
 			return at, err
 		}
