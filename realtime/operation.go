@@ -63,11 +63,23 @@ func (s *socket) subscribe(m message) {
 		}
 		return
 	}
-	s.executing(1)
+	s.execute(op, func() graphql.Response { return s.hub.execute(ctx, who, r) })
+}
+
+// execute runs a query or a mutation on a goroutine of its own, unless the
+// socket has been closed meanwhile: nobody would hear the answer, and a stock
+// client asks again where it connects next.
+func (s *socket) execute(op *operation, run func() graphql.Response) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.out.shut {
+		return
+	}
+	s.running++
 	s.hub.wg.Go(func() {
-		defer s.executing(-1)
+		defer s.executed()
 		defer s.hub.survive(op.fail)
-		op.result(s.hub.execute(ctx, who, r))
+		op.result(run())
 	})
 }
 

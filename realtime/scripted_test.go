@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,8 +28,10 @@ type scripted struct {
 	sinks   map[graphql.Sink]bool
 	blocked chan struct{} // receives when a "query block" has begun
 	stopped chan struct{} // receives when a subscription was stopped
-	release chan struct{} // lets a "mutation slow" end
+	release chan struct{} // lets a "mutation slow" end, or its like be planned
 	gone    string        // a subscription that there is no more
+
+	executed atomic.Bool // a "mutation planned slowly" was
 }
 
 func newScripted() *scripted {
@@ -37,6 +40,10 @@ func newScripted() *scripted {
 
 func (e *scripted) Kind(_ context.Context, r graphql.Request) (string, error) {
 	kind, _, _ := strings.Cut(r.Query, " ")
+	if r.Query == "mutation planned slowly" {
+		e.blocked <- struct{}{}
+		<-e.release
+	}
 	switch kind {
 	case "query", "mutation", "subscription":
 		return kind, nil
@@ -58,6 +65,8 @@ func (e *scripted) Execute(ctx context.Context, who auth.Principal, r graphql.Re
 		e.blocked <- struct{}{}
 		<-ctx.Done()
 		return failed(fault.Unavailable, "cancelled")
+	case "mutation planned slowly":
+		e.executed.Store(true)
 	case "mutation slow":
 		e.blocked <- struct{}{}
 		<-e.release

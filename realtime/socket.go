@@ -62,14 +62,14 @@ func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request) {
 	s := newSocket(h, ws, who)
 	s.in = hs.reader
 	s.client = from
-	if err := h.enter(s, from); err != nil {
+	if err := s.begin(); err != nil {
 		message := websocket.FormatCloseMessage(closeOverload, err.Error())
 		_ = ws.WriteControl(websocket.CloseMessage, message, time.Now().Add(time.Second)) // it is closed anyway
 		s.abort()
 		return
 	}
 	h.stats.sockets.Add(1)
-	go s.run()
+	go s.serve()
 }
 
 // allowedOrigin protects people whose browser runs a foreign page: a socket is
@@ -86,8 +86,9 @@ func (h *Hub) allowedOrigin(r *http.Request) bool {
 	return err == nil && strings.EqualFold(u.Host, r.Host)
 }
 
-// socket is one WebSocket connection. One goroutine reads it: see run. The writer writes what there is, and a goroutine of the socket's own
-// what the connection does not take at once.
+// socket is one WebSocket connection. One goroutine reads it: see serve.
+// The writer writes what there is, and a goroutine of the socket's own what the
+// connection does not take at once.
 //
 // mu is below the engine's locks: the engine calls Next while it holds its own,
 // so mu is never held during a call of the engine.
@@ -138,9 +139,14 @@ func newSocket(h *Hub, ws *websocket.Conn, who auth.Principal) *socket {
 	return s
 }
 
-func (s *socket) begin() {
+// begin registers the socket and starts its timers, all before the hub, which
+// from there on may drain it, gets to it.
+func (s *socket) begin() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.hub.enter(s, s.client); err != nil {
+		return err
+	}
 	s.aliveLocked()
 	s.limit = time.AfterFunc(s.hub.opts.InitTimeout, s.initTimeUp)
 	s.nextPing = time.Now().Add(s.pingEvery())
@@ -148,6 +154,7 @@ func (s *socket) begin() {
 	if s.ws.Subprotocol() == "" {
 		s.closeLocked(closeSubprotocol, "the subprotocol is not acceptable: use "+modern.name)
 	}
+	return nil
 }
 
 // alive gives the peer the time of two and a half pings to show itself again.
@@ -318,11 +325,10 @@ func (s *socket) drain() {
 	s.restartLocked()
 }
 
-// executing counts the queries and mutations that run.
-func (s *socket) executing(change int) {
+func (s *socket) executed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.running += change
+	s.running--
 	s.restartLocked()
 }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"time"
 	"unicode/utf8"
 
 	"github.com/gorilla/websocket"
@@ -34,15 +35,9 @@ func (h *handshake) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, bufio.NewReadWriter(h.reader, rw.Writer), nil
 }
 
-// run begins to serve the socket. At any time until over one goroutine reads
-// it, or it is parked; where it cannot be, a goroutine that has never gone deep
-// waits in its stead, and keeps its stack small.
-func (s *socket) run() {
-	s.begin()
-	s.serve()
-}
-
-// serve reads and acts until nothing more is there.
+// serve reads and acts until nothing more is there. At any time until over one
+// goroutine reads the socket, or it is parked; where it cannot be, a goroutine
+// that has never gone deep waits in its stead, and keeps its stack small.
 func (s *socket) serve() {
 	for {
 		if err := s.read(); err != nil {
@@ -146,6 +141,10 @@ func (s *socket) finish() {
 	s.mu.Lock()
 	stop(s.limit)
 	s.pinger.Stop()
+	if s.writing { // for a peer that wants to hear no more: it gets as long as for an answer
+		s.deadline = time.Now().Add(closeWait)
+		s.pinger.Reset(closeWait)
+	}
 	s.out.close()
 	ops := s.ops
 	s.ops = nil

@@ -104,6 +104,7 @@ func (s *socket) wrote(items []item) (more bool) {
 	}
 	s.writing = false
 	if s.out.shut && s.ops == nil {
+		s.pinger.Stop()
 		s.ws.Close() // the reader has gone and left this to whoever writes
 	}
 	return false
