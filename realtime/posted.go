@@ -189,11 +189,12 @@ func (op *posted) End(errors []byte) {
 // Ready implements graphql.Pacer.
 func (op *posted) Ready(ctx context.Context) error { return op.stream.ready(ctx) }
 
-// keep notes the operation's subscription, which is about to begin.
+// keep notes the operation's subscription, which is about to begin: by the
+// credentials that the operation has by now.
 func (op *posted) keep(sub *subscription) {
 	op.res.mu.Lock()
 	defer op.res.mu.Unlock()
-	op.sub = sub
+	sub.who, op.sub = op.who, sub
 }
 
 // over implements outlet.
