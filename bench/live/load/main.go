@@ -26,7 +26,7 @@ var (
 	schemaDir  = flag.String("schema", "", "directory of the example's schema")
 	serverCore = flag.String("server-core", "0", "core of the server")
 	only       = flag.String("sides", "tidings,gqlgen,centrifuge,bare loop", "which sides")
-	cases      = flag.String("cases", "quiet,knee,groups,idle", "which cases")
+	cases      = flag.String("cases", "quiet,knee,groups,slow,idle", "which cases")
 	sizes      = flag.String("sizes", "1000,10000", "numbers of sockets")
 	idleCount  = flag.Int("idle", 15000, "sockets of the case idle")
 	rate       = flag.Float64("rate", 100, "events a second of the case rate")
@@ -93,6 +93,8 @@ func run() error {
 			err = errors.Join(all.knees(hundred), all.knees(different))
 		case "rate":
 			err = all.at(*rate)
+		case "slow":
+			err = all.slow()
 		case "idle":
 			err = all.idle()
 		default:

@@ -13,6 +13,7 @@ type rig struct {
 	side    *side
 	g       grouping
 	n       int
+	stuck   int // of them, those that the case slow has stop reading
 	dir     string
 	publish publisher
 
@@ -33,7 +34,7 @@ func (r *rig) up() error {
 	}
 	r.server = s
 	t, _ := r.side.target(r.g)
-	t.port = s.port
+	t.port, t.stuck = s.port, r.stuck
 	for range 200 { // it may listen before it is ready
 		one, err := open(t, 0)
 		one.close()

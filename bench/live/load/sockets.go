@@ -29,10 +29,11 @@ type sockets struct {
 
 // socket is one connection. The reader's own.
 type socket struct {
-	fd   int
-	rest []byte // the beginning of a frame that has not come whole
-	seen bool   // an event has come
-	json bool   // pings are the message {}
+	fd    int
+	rest  []byte // the beginning of a frame that has not come whole
+	seen  bool   // an event has come
+	json  bool   // pings are the message {}
+	stuck bool   // reads no more
 }
 
 // window counts what was sent between two moments.
@@ -56,6 +57,7 @@ type target struct {
 	subprotocol string
 	hello       func(i int) []string // the first messages of the i-th socket
 	json        bool
+	stuck       int // so many of the first are to stop reading
 }
 
 // dial opens n sockets, each of which has said its hello.
@@ -103,6 +105,11 @@ func open(t target, i int) (*socket, error) {
 	_ = syscall.SetsockoptInt(fd, syscall.IPPROTO_IP, bindAddressNoPort, 1)
 	_ = syscall.SetsockoptLinger(fd, syscall.SOL_SOCKET, syscall.SO_LINGER, &syscall.Linger{Onoff: 1}) // no TIME_WAIT
 	_ = syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1)
+	if i < t.stuck {
+		if err := narrow(fd); err != nil {
+			return c, err
+		}
+	}
 	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 1, byte(1 + i%200)}}); err != nil {
 		return c, err
 	}
@@ -202,6 +209,9 @@ func (s *sockets) read() {
 
 // receive reads once: what is left makes the socket ready again.
 func (s *sockets) receive(c *socket, buf []byte) {
+	if c.stuck {
+		return
+	}
 	had := copy(buf, c.rest)
 	n, err := syscall.Read(c.fd, buf[had:])
 	if errors.Is(err, syscall.EAGAIN) {
