@@ -23,6 +23,7 @@ var floors = map[string]int{
 	"web":               1, // what browsers load
 	"internal/rawjson":  1, // finds members and items of JSON in place, and decodes values without losing digits
 	"auth":              2, // turns a token or a password into a Principal
+	"xmltree":           2, // reads XML strictly into a tree, and writes text for it
 	"bus":               2, // moves bytes over NATS: Call/Serve, Append/Follow; builds every subject
 	"view":              2, // what the log says now, in SQL, indexed for reading
 	"quota":             3, // counts what each caller has used, in all processes together
@@ -60,7 +61,7 @@ var doors = map[string][]string{
 	"golang.org/x/sync":                  {"resource"},
 	"github.com/gorilla/websocket":       {"realtime"},
 	"github.com/r3labs/sse/v2":           {"realtime"},
-	"encoding/xml":                       {"soap"},
+	"encoding/xml":                       {"soap", "xmltree"},
 	"github.com/caarlos0/env/v11":        {"cmd/internal/boot"},
 	"log":                                {},
 	"math/rand":                          {},

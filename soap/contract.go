@@ -22,6 +22,7 @@ type contract struct {
 type operation struct {
 	name     string // GetUser: also the request's element
 	doc      string
+	kind     kind
 	mutation bool
 	args     []*part
 	result   *part
@@ -150,7 +151,7 @@ func (b *builder) roots() []rootField {
 
 // operation maps a root field. It is nil for what SOAP does not show.
 func (b *builder) operation(f rootField) *operation {
-	op := &operation{doc: f.doc}
+	op := &operation{doc: f.doc, kind: kindDocument}
 	one := &part{name: resultName, typ: b.object(f.Resource, whole)}
 	switch f.Kind {
 	case schema.RootGet:

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"tidings/fault"
+	"tidings/xmltree"
 )
 
 // place is where in the arguments a value stands, linked to what it is part of.
@@ -37,7 +38,7 @@ type decoder struct {
 }
 
 // variables decodes the payload of an operation.
-func (c *contract) variables(op *operation, payload elem) ([]byte, error) {
+func (c *contract) variables(op *operation, payload xmltree.Elem) ([]byte, error) {
 	d := &decoder{namespace: c.namespace, out: make([]byte, 0, 512)}
 	if err := d.object(op.args, payload, nil); err != nil {
 		return nil, err
@@ -45,21 +46,21 @@ func (c *contract) variables(op *operation, payload elem) ([]byte, error) {
 	return d.out, nil
 }
 
-func (d *decoder) object(parts []*part, e elem, at *place) error {
+func (d *decoder) object(parts []*part, e xmltree.Elem, at *place) error {
 	if err := d.checkElement(e, at); err != nil {
 		return err
 	}
-	if !e.blank() {
+	if !e.Blank() {
 		return fault.Input(at.String(), "there is text where elements are expected")
 	}
-	var clears elem
+	var clears xmltree.Elem
 	seen, given := make([]bool, len(parts)), make([]bool, len(parts))
 	d.out = append(d.out, '{')
-	for child := range e.children() {
-		here := &place{parent: at, name: child.name().local}
+	for child := range e.Children() {
+		here := &place{parent: at, name: child.Name().Local}
 		i := d.find(parts, child)
 		if i < 0 {
-			return fault.Input(here.String(), "there is no element %.100s here", child.name().local)
+			return fault.Input(here.String(), "there is no element %.100s here", child.Name().Local)
 		}
 		if seen[i] {
 			return fault.Input(here.String(), "the element is given twice")
@@ -85,7 +86,7 @@ func (d *decoder) object(parts []*part, e elem, at *place) error {
 			return fault.Input((&place{parent: at, name: p.name}).String(), "the element is missing")
 		}
 	}
-	if clears.exists() {
+	if clears.Exists() {
 		if err := d.clear(parts, given, clears, at); err != nil {
 			return err
 		}
@@ -102,26 +103,26 @@ func (d *decoder) member(name string) {
 }
 
 // find returns the index of the part that e is, -1 for none.
-func (d *decoder) find(parts []*part, e elem) int {
-	n := e.name()
-	if n.space != "" && n.space != d.namespace {
+func (d *decoder) find(parts []*part, e xmltree.Elem) int {
+	n := e.Name()
+	if n.Space != "" && n.Space != d.namespace {
 		return -1
 	}
 	for i, p := range parts {
-		if p.name == n.local {
+		if p.name == n.Local {
 			return i
 		}
 	}
 	return -1
 }
 
-func (d *decoder) isNil(e elem, at *place) (bool, error) {
-	value, _ := e.attr(xsiNS, "nil")
-	switch trim(value) {
+func (d *decoder) isNil(e xmltree.Elem, at *place) (bool, error) {
+	value, _ := e.Attr(xsiNS, "nil")
+	switch xmltree.Trim(value) {
 	case "", "0", "false":
 		return false, nil
 	case "1", "true":
-		if e.hasElements() || e.text() != "" {
+		if e.HasElements() || e.Text() != "" {
 			return false, fault.Input(at.String(), "the element is nil and has a value")
 		}
 		return true, nil
@@ -130,14 +131,14 @@ func (d *decoder) isNil(e elem, at *place) (bool, error) {
 }
 
 // checkElement refuses references between elements, which SOAP 1.1 encoding had.
-func (d *decoder) checkElement(e elem, at *place) error {
-	if _, ok := e.attr("", "href"); ok {
+func (d *decoder) checkElement(e xmltree.Elem, at *place) error {
+	if _, ok := e.Attr("", "href"); ok {
 		return fault.Input(at.String(), "references to other elements are not supported: write the value in place")
 	}
 	return nil
 }
 
-func (d *decoder) value(t *xsdType, e elem, at *place) error {
+func (d *decoder) value(t *xsdType, e xmltree.Elem, at *place) error {
 	switch t.form {
 	case formObject:
 		return d.object(t.fields, e, at)
@@ -147,10 +148,10 @@ func (d *decoder) value(t *xsdType, e elem, at *place) error {
 	if err := d.checkElement(e, at); err != nil {
 		return err
 	}
-	if e.hasElements() {
+	if e.HasElements() {
 		return fault.Input(at.String(), "there are elements where a value is expected")
 	}
-	out, err := t.appendValue(d.out, e.text())
+	out, err := t.appendValue(d.out, e.Text())
 	if err != nil {
 		return fault.Input(at.String(), "%s", err)
 	}
@@ -158,19 +159,19 @@ func (d *decoder) value(t *xsdType, e elem, at *place) error {
 	return nil
 }
 
-func (d *decoder) list(t *xsdType, e elem, at *place) error {
+func (d *decoder) list(t *xsdType, e xmltree.Elem, at *place) error {
 	if err := d.checkElement(e, at); err != nil {
 		return err
 	}
-	if !e.blank() {
+	if !e.Blank() {
 		return fault.Input(at.String(), "the list holds text: put each value into an element %s", t.item.name)
 	}
 	d.out = append(d.out, '[')
 	index := 0
-	for child := range e.children() {
+	for child := range e.Children() {
 		here := &place{parent: at, index: index}
 		if d.find([]*part{t.item}, child) < 0 {
-			return fault.Input(here.String(), "there is no element %.100s here: the values of a list are called %s", child.name().local, t.item.name)
+			return fault.Input(here.String(), "there is no element %.100s here: the values of a list are called %s", child.Name().Local, t.item.name)
 		}
 		null, err := d.isNil(child, here)
 		if err != nil {
@@ -193,14 +194,14 @@ func (d *decoder) list(t *xsdType, e elem, at *place) error {
 }
 
 // clear reads the names of fields to set to null.
-func (d *decoder) clear(parts []*part, given []bool, e elem, at *place) error {
+func (d *decoder) clear(parts []*part, given []bool, e xmltree.Elem, at *place) error {
 	here := &place{parent: at, name: clearName}
 	names := &decoder{namespace: d.namespace}
 	if err := names.list(clearList, e, here); err != nil {
 		return err
 	}
-	for item := range e.children() {
-		field := trim(item.text())
+	for item := range e.Children() {
+		field := xmltree.Trim(item.Text())
 		i := 0
 		for i < len(parts) && parts[i].name != field {
 			i++

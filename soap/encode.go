@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tidings/fault"
+	"tidings/xmltree"
 )
 
 // result is what the engine answered, taken apart.
@@ -210,20 +211,20 @@ func (t *xsdType) append(out []byte, r *jsonReader) ([]byte, error) {
 		return t.appendVariant(out, r)
 	case formJSON:
 		text, err := r.skip(0)
-		return appendText(out, text), err
+		return xmltree.AppendText(out, text), err
 	}
 	if r.peek() == '"' {
 		text, err := r.string()
 		if err != nil {
 			return nil, err
 		}
-		return appendText(out, text), nil
+		return xmltree.AppendText(out, text), nil
 	}
 	text, err := r.skip(0)
 	if err != nil {
 		return nil, err
 	}
-	return appendText(out, text), nil
+	return xmltree.AppendText(out, text), nil
 }
 
 func (t *xsdType) appendObject(out []byte, r *jsonReader) ([]byte, error) {

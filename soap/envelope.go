@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tidings/fault"
+	"tidings/xmltree"
 )
 
 // version is a version of SOAP. The namespace of the envelope decides, whatever
@@ -30,10 +31,10 @@ func (v version) contentType() string { return mediaType[v] + "; charset=utf-8" 
 // request is an envelope that was read.
 type request struct {
 	version version
-	headers []elem // the blocks that are meant for us
-	payload elem   // the one element of the body
-	action  string // of the media type, or empty
-	echo    []byte // the Security header of the answer, or empty
+	headers []xmltree.Elem // the blocks that are meant for us
+	payload xmltree.Elem   // the one element of the body
+	action  string         // of the media type, or empty
+	echo    []byte         // the Security header of the answer, or empty
 }
 
 // readEnvelope reads an envelope as far as SOAP goes: what the payload means is
@@ -46,17 +47,17 @@ func readEnvelope(data []byte, contentType string) (*request, *failure) {
 	if media == mediaType[soap12] {
 		r.version = soap12
 	}
-	t, err := scan(data, params["charset"])
+	t, err := xmltree.Scan(data, params["charset"])
 	if err != nil {
 		return r, failed(err)
 	}
-	root := t.root()
+	root := t.Root()
 	switch {
-	case root.is(envelopeNS[soap11], "Envelope"):
+	case root.Is(envelopeNS[soap11], "Envelope"):
 		r.version = soap11
-	case root.is(envelopeNS[soap12], "Envelope"):
+	case root.Is(envelopeNS[soap12], "Envelope"):
 		r.version = soap12
-	case root.name().local == "Envelope":
+	case root.Name().Local == "Envelope":
 		return r, &failure{Error: fault.New(fault.BadRequest, "the envelope is of no version of SOAP that is spoken here: use 1.1 or 1.2"), wire: versionMismatch}
 	default:
 		return r, failed(fault.New(fault.BadRequest, "the root element is no SOAP Envelope"))
@@ -64,46 +65,46 @@ func readEnvelope(data []byte, contentType string) (*request, *failure) {
 	return r, r.read(root)
 }
 
-func (r *request) read(root elem) *failure {
+func (r *request) read(root xmltree.Elem) *failure {
 	ns := envelopeNS[r.version]
-	var header, body elem
-	for e := range root.children() {
+	var header, body xmltree.Elem
+	for e := range root.Children() {
 		switch {
-		case e.is(ns, "Header") && !header.exists() && !body.exists():
+		case e.Is(ns, "Header") && !header.Exists() && !body.Exists():
 			header = e
-		case e.is(ns, "Body") && !body.exists():
+		case e.Is(ns, "Body") && !body.Exists():
 			body = e
 		default:
 			return failed(fault.New(fault.BadRequest, "the Envelope holds more than one Header and one Body after it"))
 		}
 	}
-	if header.exists() {
+	if header.Exists() {
 		if f := r.readHeader(header); f != nil {
 			return f
 		}
 	}
-	if !body.exists() {
+	if !body.Exists() {
 		return failed(fault.New(fault.BadRequest, "the Envelope has no Body"))
 	}
-	for e := range body.children() {
-		if r.payload.exists() {
+	for e := range body.Children() {
+		if r.payload.Exists() {
 			return failed(fault.New(fault.BadRequest, "the Body holds more than one element"))
 		}
 		r.payload = e
 	}
-	if !r.payload.exists() {
+	if !r.payload.Exists() {
 		return failed(fault.New(fault.BadRequest, "the Body holds no element"))
 	}
-	if !root.blank() || !body.blank() {
+	if !root.Blank() || !body.Blank() {
 		return failed(fault.New(fault.BadRequest, "there is text between the elements of the envelope"))
 	}
 	return nil
 }
 
 // readHeader keeps the blocks for us and refuses what we must understand but do not.
-func (r *request) readHeader(header elem) *failure {
-	var unknown []name
-	for block := range header.children() {
+func (r *request) readHeader(header xmltree.Elem) *failure {
+	var unknown []xmltree.Name
+	for block := range header.Children() {
 		if !r.forUs(block) {
 			continue
 		}
@@ -111,59 +112,59 @@ func (r *request) readHeader(header elem) *failure {
 		if err != nil {
 			return failed(err)
 		}
-		if must && !understood(block.name()) {
-			unknown = append(unknown, block.name())
+		if must && !understood(block.Name()) {
+			unknown = append(unknown, block.Name())
 		}
 		r.headers = append(r.headers, block)
 	}
 	if len(unknown) > 0 {
-		return &failure{Error: fault.New(fault.BadRequest, "the header %s is not understood here", unknown[0].local), wire: mustUnderstand, notUnderstood: unknown}
+		return &failure{Error: fault.New(fault.BadRequest, "the header %s is not understood here", unknown[0].Local), wire: mustUnderstand, notUnderstood: unknown}
 	}
 	return nil
 }
 
 // understood lists the headers that this service acts upon.
-func understood(n name) bool {
-	return n == name{wsseNS, "Security"} ||
-		n == name{"http://schemas.microsoft.com/ws/2005/05/addressing/none", "Action"} // repeats SOAPAction
+func understood(n xmltree.Name) bool {
+	return n == xmltree.Name{Space: wsseNS, Local: "Security"} ||
+		n == xmltree.Name{Space: "http://schemas.microsoft.com/ws/2005/05/addressing/none", Local: "Action"} // repeats SOAPAction
 }
 
 // forUs reports whether a header block is meant for the last receiver.
-func (r *request) forUs(block elem) bool {
+func (r *request) forUs(block xmltree.Elem) bool {
 	ns := envelopeNS[r.version]
 	if r.version == soap11 {
-		actor, _ := block.attr(ns, "actor")
+		actor, _ := block.Attr(ns, "actor")
 		return actor == "" || actor == "http://schemas.xmlsoap.org/soap/actor/next"
 	}
-	role, _ := block.attr(ns, "role")
+	role, _ := block.Attr(ns, "role")
 	return role == "" || role == ns+"/role/next" || role == ns+"/role/ultimateReceiver"
 }
 
-func (r *request) mustUnderstand(block elem) (bool, error) {
-	value, _ := block.attr(envelopeNS[r.version], "mustUnderstand")
-	switch trim(value) {
+func (r *request) mustUnderstand(block xmltree.Elem) (bool, error) {
+	value, _ := block.Attr(envelopeNS[r.version], "mustUnderstand")
+	switch xmltree.Trim(value) {
 	case "", "0", "false":
 		return false, nil
 	case "1", "true":
 		return true, nil
 	}
-	return false, fault.New(fault.BadRequest, "mustUnderstand of the header %s is neither 0 nor 1", block.name().local)
+	return false, fault.New(fault.BadRequest, "mustUnderstand of the header %s is neither 0 nor 1", block.Name().Local)
 }
 
 // operation finds the operation that the payload names, and holds the action
 // against it: it may be missing, but name no other operation.
 func (c *contract) operation(r *request, soapAction string) (*operation, *failure) {
-	n := r.payload.name()
-	op := c.byName[n.local]
+	n := r.payload.Name()
+	op := c.byName[n.Local]
 	switch {
 	case op == nil:
-		return nil, failed(fault.New(fault.BadRequest, "there is no operation %.100s: the WSDL lists them", n.local))
-	case n.space != c.namespace:
-		return nil, failed(fault.New(fault.BadRequest, "the element %s is of the namespace %.200q, not of %q", n.local, n.space, c.namespace))
+		return nil, failed(fault.New(fault.BadRequest, "there is no operation %.100s: the WSDL lists them", n.Local))
+	case n.Space != c.namespace:
+		return nil, failed(fault.New(fault.BadRequest, "the element %s is of the namespace %.200q, not of %q", n.Local, n.Space, c.namespace))
 	}
 	action := r.action
 	if r.version == soap11 || action == "" {
-		action = strings.Trim(trim(soapAction), `"`)
+		action = strings.Trim(xmltree.Trim(soapAction), `"`)
 	}
 	if action != "" && action != op.name && action != c.namespace+"/"+op.name {
 		return nil, failed(fault.New(fault.BadRequest, "SOAPAction says %.100q, the Body %s", action, op.name))

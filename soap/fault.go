@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"tidings/fault"
+	"tidings/xmltree"
 )
 
 // faultName is the element and the type of every fault's detail.
@@ -30,7 +31,7 @@ const retryAfter = 5
 type failure struct {
 	*fault.Error
 	wire          wire // empty: as the code says
-	notUnderstood []name
+	notUnderstood []xmltree.Name
 	requestID     string
 }
 
@@ -81,7 +82,7 @@ func (f *failure) envelope(v version, namespace string, echo []byte) []byte {
 	eleven, twelve, sub := f.codes()
 	if v == soap11 {
 		out = append(out, "<faultcode>"+eleven+"</faultcode><faultstring>"...)
-		out = append(appendText(out, f.Message), "</faultstring><detail>"...)
+		out = append(xmltree.AppendText(out, f.Message), "</faultstring><detail>"...)
 		out = append(f.detail(out), "</detail>"...)
 	} else {
 		out = append(out, "<soap:Code><soap:Value>"+twelve+"</soap:Value>"...)
@@ -89,7 +90,7 @@ func (f *failure) envelope(v version, namespace string, echo []byte) []byte {
 			out = append(out, "<soap:Subcode><soap:Value>"+sub+"</soap:Value></soap:Subcode>"...)
 		}
 		out = append(out, `</soap:Code><soap:Reason><soap:Text xml:lang="en">`...)
-		out = append(appendText(out, f.Message), "</soap:Text></soap:Reason><soap:Detail>"...)
+		out = append(xmltree.AppendText(out, f.Message), "</soap:Text></soap:Reason><soap:Detail>"...)
 		out = append(f.detail(out), "</soap:Detail>"...)
 	}
 	return append(out, "</soap:Fault></soap:Body></soap:Envelope>"...)
@@ -106,7 +107,7 @@ func (f *failure) header(out []byte) []byte {
 		return append(out, `</soap:Upgrade>`...)
 	case mustUnderstand:
 		for _, n := range f.notUnderstood {
-			out = append(appendText(append(out, `<soap:NotUnderstood xmlns:q="`...), n.space), `" qname="q:`+n.local+`"/>`...)
+			out = append(xmltree.AppendText(append(out, `<soap:NotUnderstood xmlns:q="`...), n.Space), `" qname="q:`+n.Local+`"/>`...)
 		}
 	}
 	return out
@@ -134,7 +135,7 @@ func beginBody(out []byte, v version, namespace string, header []byte) []byte {
 	out = append(out, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"+`<soap:Envelope xmlns:soap="`...)
 	out = append(out, envelopeNS[v]...)
 	out = append(out, `" xmlns:tns="`...)
-	out = appendText(out, namespace)
+	out = xmltree.AppendText(out, namespace)
 	out = append(out, `" xmlns:xsi="`+xsiNS+`">`...)
 	if len(header) > 0 {
 		out = append(append(append(out, "<soap:Header>"...), header...), "</soap:Header>"...)
@@ -145,6 +146,6 @@ func beginBody(out []byte, v version, namespace string, header []byte) []byte {
 // appendElement writes an element of text in the service's namespace.
 func appendElement(out []byte, local, text string) []byte {
 	out = append(append(append(out, "<tns:"...), local...), '>')
-	out = appendText(out, text)
+	out = xmltree.AppendText(out, text)
 	return append(append(append(out, "</tns:"...), local...), '>')
 }

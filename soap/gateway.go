@@ -18,6 +18,7 @@ import (
 	"tidings/bus"
 	"tidings/quota"
 	"tidings/schema"
+	"tidings/xmltree"
 )
 
 // Gateway is the edge: GET prints the WSDL, POST carries an envelope over the
@@ -113,9 +114,9 @@ func (g *Gateway) post(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "send the envelope uncompressed", http.StatusUnsupportedMediaType)
 		return
 	}
-	envelope, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBytes))
+	envelope, err := io.ReadAll(http.MaxBytesReader(w, r.Body, xmltree.MaxBytes))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		http.Error(w, "the envelope is larger than "+strconv.Itoa(maxBytes)+" bytes", http.StatusRequestEntityTooLarge)
+		http.Error(w, "the envelope is larger than "+strconv.Itoa(xmltree.MaxBytes)+" bytes", http.StatusRequestEntityTooLarge)
 		return
 	}
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tidings/xmltree"
 )
 
 // appendValue reads a value by the lexical rules of XML Schema and appends it as
@@ -21,7 +23,7 @@ func (t *xsdType) appendValue(out []byte, text string) ([]byte, error) {
 	case t.form == formJSON:
 		return append(out, text...), nil
 	}
-	text = trim(text)
+	text = xmltree.Trim(text)
 	switch t.form {
 	case formInt:
 		n, err := parseInt(text)
@@ -38,7 +40,7 @@ func (t *xsdType) appendValue(out []byte, text string) ([]byte, error) {
 		}
 		return out, fmt.Errorf("%.40q is neither true nor false", text)
 	case formDateTime:
-		at, err := parseDateTime(text)
+		at, err := xmltree.ParseDateTime(text)
 		return appendJSONString(out, at.UTC().Format(time.RFC3339Nano)), err
 	case formDate:
 		day, err := parseDate(text)
@@ -74,26 +76,6 @@ func parseDouble(text string) (float64, error) {
 		}
 	}
 	return 0, fmt.Errorf("%.40q is no finite number", text)
-}
-
-// parseDateTime reads an xsd:dateTime of the years 0000 to 9999. One without a
-// zone is in UTC; fractions are kept up to nanoseconds.
-func parseDateTime(text string) (time.Time, error) {
-	midnight := strings.Contains(text, "T24:00:00")
-	if midnight {
-		text = strings.Replace(text, "T24:", "T00:", 1)
-	}
-	for _, layout := range [...]string{time.RFC3339Nano, "2006-01-02T15:04:05"} {
-		if at, err := time.Parse(layout, text); err == nil && !strings.Contains(text, ",") {
-			if midnight {
-				at = at.AddDate(0, 0, 1)
-			}
-			if y := at.UTC().Year(); y >= 0 && y <= 9999 {
-				return at, nil
-			}
-		}
-	}
-	return time.Time{}, fmt.Errorf("%.60q is no date and time such as 2026-11-20T07:25:22Z", text)
 }
 
 // parseDate reads an xsd:date; a zone is dropped.

@@ -4,12 +4,12 @@ import (
 	"time"
 
 	"tidings/fault"
+	"tidings/xmltree"
 )
 
 const (
-	wsseNS       = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd"
-	wsuNS        = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-utility-1.0.xsd"
-	passwordText = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-username-token-profile-1.0#PasswordText"
+	wsseNS = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd"
+	wsuNS  = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-utility-1.0.xsd"
 )
 
 const (
@@ -17,79 +17,53 @@ const (
 	validity  = 5 * time.Minute // of an answer with a Timestamp
 )
 
-// credentials are what an envelope says about its sender. No String method and
-// no log ever shows them.
-type credentials struct{ user, password string }
-
 // readSecurity reads the Security header: a user name with its password in
 // text, and a Timestamp that must not have expired and is answered by one. nil means that there is no
 // token. What cannot be checked here, such as a signature, is refused instead
 // of ignored.
 func (r *request) readSecurity(now time.Time) (*credentials, *failure) {
-	var security elem
+	var security xmltree.Elem
 	for _, block := range r.headers {
-		if !block.is(wsseNS, "Security") {
+		if !block.Is(wsseNS, "Security") {
 			continue
 		}
-		if security.exists() {
+		if security.Exists() {
 			return nil, insecure(invalidSecurity, "there is more than one Security header")
 		}
 		security = block
 	}
-	if !security.exists() {
+	if !security.Exists() {
 		return nil, nil
 	}
 	var found *credentials
-	for e := range security.children() {
+	for e := range security.Children() {
 		switch {
-		case e.is(wsseNS, "UsernameToken") && found == nil:
+		case e.Is(wsseNS, "UsernameToken") && found == nil:
 			c, f := readUsernameToken(e)
 			if f != nil {
 				return nil, f
 			}
 			found = c
-		case e.is(wsseNS, "UsernameToken"):
+		case e.Is(wsseNS, "UsernameToken"):
 			return nil, insecure(invalidSecurity, "there is more than one UsernameToken")
-		case e.is(wsuNS, "Timestamp"):
+		case e.Is(wsuNS, "Timestamp"):
 			r.echo = appendTimestamp(nil, now)
 			if f := checkTimestamp(e, now); f != nil {
 				return nil, f
 			}
 		default:
-			return nil, insecure(unsupportedSecurityToken, "the security token or element "+e.name().local+" is not supported: send a UsernameToken")
+			return nil, insecure(unsupportedSecurityToken, "the security token or element "+e.Name().Local+" is not supported: send a UsernameToken")
 		}
 	}
 	return found, nil
 }
 
-func readUsernameToken(token elem) (*credentials, *failure) {
-	var user, password elem
-	for e := range token.children() {
-		switch {
-		case e.is(wsseNS, "Username") && !user.exists():
-			user = e
-		case e.is(wsseNS, "Password") && !password.exists():
-			password = e
-		case e.is(wsseNS, "Nonce"), e.is(wsuNS, "Created"): // belong to digests
-		default:
-			return nil, insecure(invalidSecurity, "the UsernameToken is malformed at "+e.name().local)
-		}
-	}
-	if !user.exists() || !password.exists() || user.hasElements() || password.hasElements() {
-		return nil, insecure(invalidSecurity, "the UsernameToken needs a Username and a Password")
-	}
-	if kind, ok := password.attr("", "Type"); ok && kind != passwordText && kind != "PasswordText" && kind != "wsse:PasswordText" {
-		return nil, insecure(unsupportedSecurityToken, "send the password as PasswordText")
-	}
-	return &credentials{user: user.text(), password: password.text()}, nil
-}
-
-func checkTimestamp(stamp elem, now time.Time) *failure {
-	for e := range stamp.children() {
-		if !e.is(wsuNS, "Expires") {
+func checkTimestamp(stamp xmltree.Elem, now time.Time) *failure {
+	for e := range stamp.Children() {
+		if !e.Is(wsuNS, "Expires") {
 			continue
 		}
-		expires, err := parseDateTime(trim(e.text()))
+		expires, err := xmltree.ParseDateTime(xmltree.Trim(e.Text()))
 		if err != nil {
 			return insecure(invalidSecurity, "the Timestamp is malformed")
 		}

@@ -114,34 +114,11 @@ func (s *Service) call(ctx context.Context, r *request, h bus.Header) ([]byte, *
 	if f != nil {
 		return nil, f
 	}
-	c := s.contract
-	op, f := c.operation(r, h.Get(headerAction))
+	op, f := s.contract.operation(r, h.Get(headerAction))
 	if f != nil {
 		return nil, f
 	}
-	variables, err := c.variables(op, r.payload)
-	if err != nil {
-		return nil, failed(err)
-	}
-	if !op.mutation {
-		if err := s.catchUp(ctx); err != nil {
-			return nil, failed(err)
-		}
-	}
-	response := s.engine.Execute(ctx, who, graphql.Request{Query: op.document, Variables: variables, Trusted: true})
-	res, err := readResult(response.Body)
-	if err != nil {
-		return nil, failed(err)
-	}
-	f, left := op.verdict(res)
-	if f != nil {
-		return nil, f
-	}
-	out, err := c.answer(op, r, res, left)
-	if err != nil {
-		return nil, failed(err)
-	}
-	return out, nil
+	return s.run(ctx, who, op, r)
 }
 
 // callerContext carries the address that the gateway was called from.

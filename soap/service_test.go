@@ -270,7 +270,7 @@ func TestGatewayBelowSOAP(t *testing.T) {
 		"attachments":          {method: "POST", contentType: `multipart/related; type="text/xml"`, status: 415},
 		"gzip":                 {method: "POST", contentType: "text/xml", encoding: "gzip", status: 415},
 		"too large":            {method: "POST", contentType: "text/xml", body: bytes.Repeat([]byte(" "), 1<<20+1), status: 413},
-		"nobody there, SOAP":   {method: "POST", contentType: "text/xml", body: []byte(envelope), status: 500},
+		"nobody there, SOAP":   {method: "POST", contentType: "text/xml", body: createPost(t), status: 500},
 		"nobody there, nearly": {method: "POST", contentType: "application/soap+xml", body: []byte("x"), status: 500},
 	}
 	for what, c := range cases {
@@ -365,7 +365,7 @@ func TestReadSeesTheWriteBeforeItOnAnyWorker(t *testing.T) {
 func TestPasswordsOverPlainHTTPAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, soap.Options{Address: "https://api.example.com"})
-	resp, answer := w.post(t, http.Header{"Content-Type": {"text/xml"}}, envelope)
+	resp, answer := w.post(t, http.Header{"Content-Type": {"text/xml"}}, string(createPost(t)))
 	if resp.StatusCode != 500 || !strings.Contains(answer, "wsse:InvalidSecurity") || !strings.Contains(answer, "https only") {
 		t.Errorf("%s: %s", resp.Status, answer)
 	}

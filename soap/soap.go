@@ -8,9 +8,7 @@
 //
 // The room does not know how an operation is planned or a record stored: each
 // SOAP operation is one stored GraphQL document run by graphql.Engine, with the
-// same authorization, limits and errors. It is the only room that knows XML;
-// encoding/xml has its door here and serves as the oracle of the tests, product
-// code reads XML with the strict scanner of this package.
+// same authorization, limits and errors. XML itself is read by xmltree.
 //
 // Specifications: SOAP 1.1 and 1.2 (Part 1), WSDL 1.1, XML Schema 1.0, WS-I
 // Basic Profile 1.1, OASIS Web Services Security 1.1 UsernameToken Profile
@@ -25,18 +23,6 @@ import (
 	"strings"
 
 	"tidings/quota"
-)
-
-// The limits of an envelope. What is larger is refused: 413 for the bytes, a
-// Client fault for the rest.
-const (
-	maxBytes      = 1 << 20 // of an envelope
-	maxDepth      = 40      // elements inside each other
-	maxAttributes = 64      // attributes and namespace declarations of one element
-	maxScope      = 128     // namespace declarations in scope at one place
-	maxElements   = 200_000 // in one envelope
-	maxComments   = 1_000   // in one envelope
-	maxName       = 256     // bytes of a qualified name
 )
 
 // Options configure both ends. The zero value is complete for a Service whose

@@ -3,6 +3,8 @@ package soap
 import (
 	"bytes"
 	"fmt"
+
+	"tidings/xmltree"
 )
 
 // wsdl prints the contract as WSDL 1.1 with its XML Schema inside: document/
@@ -46,7 +48,7 @@ func (w *wsdlWriter) line(format string, args ...any) {
 	w.out.WriteByte('\n')
 }
 
-func escaped(s string) string { return string(appendText(nil, s)) }
+func escaped(s string) string { return string(xmltree.AppendText(nil, s)) }
 
 func (w *wsdlWriter) types() {
 	w.line(`  <wsdl:types>`)

@@ -1,11 +1,11 @@
-package soap
+package xmltree
 
 import "unicode/utf8"
 
-// appendText appends s as character data, for elements and attributes alike.
+// AppendText appends s as character data, for elements and attributes alike.
 // What XML cannot hold becomes U+FFFD; a carriage return is written as a
 // reference, since readers would turn it into a line feed.
-func appendText[T string | []byte](out []byte, s T) []byte {
+func AppendText[T string | []byte](out []byte, s T) []byte {
 	from := 0
 	for i := 0; i < len(s); {
 		c := s[i]

@@ -1,4 +1,4 @@
-package soap
+package xmltree
 
 import (
 	"bytes"

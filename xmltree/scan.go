@@ -1,4 +1,4 @@
-package soap
+package xmltree
 
 import (
 	"strings"
@@ -12,16 +12,16 @@ const (
 	xmlnsNS = "http://www.w3.org/2000/xmlns/"
 )
 
-// scan reads a document into a tree, strictly: XML 1.0 with namespaces, in
+// Scan reads a document into a tree, strictly: XML 1.0 with namespaces, in
 // UTF-8 or US-ASCII, without a document type, processing instructions and names
 // beyond ASCII, within the limits of this package. Anything else is a
 // fault.BadRequest that names the place. It takes time linear in the input.
 //
 // charset is the one of the media type, empty when that names none. A byte
 // order mark outranks it, and both outrank the XML declaration.
-func scan(data []byte, charset string) (*tree, error) {
-	if len(data) > maxBytes {
-		return nil, fault.New(fault.PayloadTooLarge, "the envelope is larger than %d bytes", maxBytes)
+func Scan(data []byte, charset string) (*Tree, error) {
+	if len(data) > MaxBytes {
+		return nil, fault.New(fault.PayloadTooLarge, "the envelope is larger than %d bytes", MaxBytes)
 	}
 	src, declared, err := readProlog(data, charset)
 	if err != nil {
@@ -29,7 +29,7 @@ func scan(data []byte, charset string) (*tree, error) {
 	}
 	s := &scanner{
 		src: src, pos: declared,
-		tree:    &tree{nodes: make([]node, 0, 16+len(src)/24), attrs: make([]attr, 0, 8)},
+		tree:    &Tree{nodes: make([]node, 0, 16+len(src)/24), attrs: make([]attr, 0, 8)},
 		scope:   make([]binding, 0, 8),
 		pending: make([]pendingAttr, 0, 4),
 	}
@@ -43,7 +43,7 @@ func scan(data []byte, charset string) (*tree, error) {
 type scanner struct {
 	src      string
 	pos      int
-	tree     *tree
+	tree     *Tree
 	open     [maxDepth]frame
 	depth    int
 	scope    []binding
@@ -122,7 +122,7 @@ func (s *scanner) text() error {
 	}
 	raw := s.src[from:s.pos]
 	if s.depth == 0 {
-		if trim(raw) != "" {
+		if Trim(raw) != "" {
 			return s.refuse("there is text outside of the root element")
 		}
 		return nil
@@ -219,7 +219,7 @@ func (s *scanner) startTag() error {
 	if err != nil {
 		return err
 	}
-	at, err := s.element(name{space, local})
+	at, err := s.element(Name{space, local})
 	if err != nil {
 		return err
 	}
@@ -307,13 +307,13 @@ func (s *scanner) declare(outer int, prefix, uri string) error {
 }
 
 // element appends the element of a finished start tag, with its attributes.
-func (s *scanner) element(n name) (int32, error) {
+func (s *scanner) element(n Name) (int32, error) {
 	from := len(s.tree.attrs)
 	for _, p := range s.pending {
-		a := attr{name: name{local: p.local}, value: p.value}
+		a := attr{name: Name{Local: p.local}, value: p.value}
 		if p.prefix != "" {
 			var err error
-			if a.name.space, err = s.resolve(p.prefix); err != nil {
+			if a.name.Space, err = s.resolve(p.prefix); err != nil {
 				return 0, err
 			}
 		}

@@ -1,0 +1,53 @@
+package soap
+
+import (
+	"context"
+	"fmt"
+
+	"tidings/auth"
+	"tidings/graphql"
+)
+
+// kind is how an operation is carried out.
+type kind string
+
+const (
+	// kindDocument: by its GraphQL document, whose variables are the arguments.
+	kindDocument kind = "document"
+)
+
+// run carries out the operation that r asks for and writes the answer.
+func (s *Service) run(ctx context.Context, who auth.Principal, op *operation, r *request) ([]byte, *failure) {
+	switch op.kind {
+	case kindDocument:
+		return s.runDocument(ctx, who, op, r)
+	}
+	return nil, failed(fmt.Errorf("%s: an operation of kind %q is not carried out here", op.name, op.kind))
+}
+
+// runDocument carries out an operation of kindDocument.
+func (s *Service) runDocument(ctx context.Context, who auth.Principal, op *operation, r *request) ([]byte, *failure) {
+	variables, err := s.contract.variables(op, r.payload)
+	if err != nil {
+		return nil, failed(err)
+	}
+	if !op.mutation {
+		if err := s.catchUp(ctx); err != nil {
+			return nil, failed(err)
+		}
+	}
+	response := s.engine.Execute(ctx, who, graphql.Request{Query: op.document, Variables: variables, Trusted: true})
+	res, err := readResult(response.Body)
+	if err != nil {
+		return nil, failed(err)
+	}
+	f, left := op.verdict(res)
+	if f != nil {
+		return nil, f
+	}
+	out, err := s.contract.answer(op, r, res, left)
+	if err != nil {
+		return nil, failed(err)
+	}
+	return out, nil
+}
