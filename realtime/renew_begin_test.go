@@ -50,7 +50,7 @@ func TestAnOperationBeginsWithTheTokenThatCameWhileItWasPlanned(t *testing.T) {
 	e.release <- struct{}{}
 	within(t, e.blocked) // the operation is
 	c.header.Set("Authorization", "Bearer "+tokenWith(t, "eve", schema.User))
-	c.expect(204, c.do(http.MethodPut, srv.URL, "", c.header))
+	c.expect(204, c.renew(srv.URL))
 	close(e.release)
 	if who := within(t, e.begun); who.Roles != schema.User {
 		t.Errorf("it began as %v", auth.RoleNames(who.Roles))

@@ -157,7 +157,7 @@ func overOneStream(t *testing.T, p *pod) member {
 		},
 		func(roles schema.Roles) {
 			c.header.Set("Authorization", "Bearer "+tokenWith(t, "eve", roles))
-			c.expect(204, c.do(http.MethodPut, p.url, "", c.header))
+			c.expect(204, c.renew(p.url))
 		},
 	}
 }
@@ -244,12 +244,18 @@ func TestAStreamIsRenewedThroughAnyProcess(t *testing.T) {
 	c.reserve(f[0].url)
 	e := c.open(f[0].url)
 	c.expect(202, c.post(f[1].url, "a", "subscription ticks"))
-	c.expect(403, as(t, "bob").named(c.token).do(http.MethodPut, f[1].url, "", as(t, "bob").header))
+	c.expect(403, as(t, "bob").named(c.token).renew(f[1].url))
 	c.header = as(t, "alice").header
-	c.expect(204, c.do(http.MethodPut, f[1].url, "", c.header))
+	c.expect(204, c.renew(f[1].url))
 	other.expectClose(4403)
 	f[0].engine.emit("")
 	e.expect("next", "", result("a", tick(1, "")))
+}
+
+// renew gives the stream the caller's credentials.
+func (c *caller) renew(url string) *http.Response {
+	c.t.Helper()
+	return c.do(http.MethodPut, url+"?token="+c.token, "", c.header)
 }
 
 // named is the caller with another's stream.

@@ -23,6 +23,10 @@ func streamToken(r *http.Request) string {
 	if token := r.Header.Get(HeaderStreamToken); token != "" {
 		return token
 	}
+	return tokenInURL(r)
+}
+
+func tokenInURL(r *http.Request) string {
 	if r.URL.RawQuery == "" {
 		return ""
 	}
@@ -46,8 +50,10 @@ func singleMethod(method string) bool {
 //   - a POST, or a GET with a query, with the token and extensions.operationId
 //     begins an operation: 202, and its results come as events;
 //   - DELETE with the token and ?operationId= ends one;
-//   - PUT with the token and new credentials of the same subject makes them
-//     those of the stream and of all its operations: 204.
+//   - PUT with the token as a parameter and new credentials of the same subject
+//     makes them those of the stream and of all its operations: 204. With the
+//     token in the header it reserves another stream, since that is what npm's
+//     graphql-sse does when it has let the one go which it had.
 //
 // The token is in the header HeaderStreamToken or in the parameter token. Who
 // reserved a stream alone may use it; it is opened by the token alone too, since
@@ -68,8 +74,8 @@ func (h *Hub) Single(w http.ResponseWriter, r *http.Request) {
 	}
 	token := streamToken(r)
 	switch {
-	case r.Method == http.MethodPut && token != "":
-		h.renew(w, r, who, token)
+	case r.Method == http.MethodPut && tokenInURL(r) != "":
+		h.renew(w, r, who, tokenInURL(r))
 	case r.Method == http.MethodPut:
 		h.put(w, r, who)
 	case r.Method == http.MethodDelete:
@@ -209,16 +215,9 @@ func (h *Hub) plans(w http.ResponseWriter, r *http.Request, who auth.Principal, 
 	return true
 }
 
-// renew takes new credentials for a stream. Where there is none any more it
-// reserves another: npm's graphql-sse, when it comes back, still sends the token
-// that it had.
+// renew takes new credentials for a stream.
 func (h *Hub) renew(w http.ResponseWriter, r *http.Request, who auth.Principal, token string) {
-	_, err := h.send(r.Context(), nameOf(token), errand{Do: doRenew, Who: who})
-	if fault.Is(err, fault.NotFound) {
-		h.put(w, r, who)
-		return
-	}
-	if err != nil {
+	if _, err := h.send(r.Context(), nameOf(token), errand{Do: doRenew, Who: who}); err != nil {
 		refuseErrand(w, err)
 		return
 	}

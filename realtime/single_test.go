@@ -493,3 +493,31 @@ func TestWhoComesBackWithTheTokenOfAStreamThatIsGoneGetsAnother(t *testing.T) {
 	c.open(list[1].url)
 	c.expect(202, c.post(list[1].url, "1", "query who"))
 }
+
+// It does so too right after it has let its stream go, which the service may not
+// know yet.
+func TestWhoComesBackWithTheTokenOfAStreamThatIsOpenGetsAnother(t *testing.T) {
+	t.Parallel()
+	list := serveMany(t, 2, realtime.Options{})
+	c := as(t, "ada").reserve(list[0].url)
+	c.open(list[0].url)
+	for _, f := range list {
+		old := c.token
+		if c.reserve(f.url); c.token == old {
+			t.Fatal("the token is the same")
+		}
+		c.open(list[0].url)
+		c.expect(202, c.post(list[1].url, "1", "query who"))
+	}
+}
+
+func TestThereIsNothingToRenewWhereThereIsNoStream(t *testing.T) {
+	t.Parallel()
+	f := serveMany(t, 1, realtime.Options{})[0]
+	c := as(t, "ada").reserve(f.url)
+	e := c.open(f.url)
+	c.expect(204, c.renew(f.url))
+	e.resp.Body.Close()
+	eventually(t, "the stream is gone", func() bool { return f.hub.Stats().Streams == 0 })
+	c.expect(404, c.renew(f.url))
+}
