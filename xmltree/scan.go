@@ -29,8 +29,8 @@ func Scan(data []byte, charset string) (*Tree, error) {
 	}
 	s := &scanner{
 		src: src, pos: declared,
-		tree:    &Tree{nodes: make([]node, 0, 16+len(src)/24), attrs: make([]attr, 0, 8)},
-		scope:   make([]binding, 0, 8),
+		tree:    &Tree{src: src, nodes: make([]node, 0, 16+len(src)/24), attrs: make([]attr, 0, 8), declarations: make([]declaration, 0, 8)},
+		scope:   make([]int32, 0, 8),
 		pending: make([]pendingAttr, 0, 4),
 	}
 	if err := s.document(); err != nil {
@@ -46,7 +46,7 @@ type scanner struct {
 	tree     *Tree
 	open     [maxDepth]frame
 	depth    int
-	scope    []binding
+	scope    []int32 // declarations
 	elements int
 	comments int
 	pending  []pendingAttr // of the start tag being read
@@ -59,9 +59,6 @@ type frame struct {
 	tag   string
 	scope int // length of the scope outside the element
 }
-
-// binding is one namespace declaration in scope.
-type binding struct{ prefix, uri string }
 
 type pendingAttr struct{ prefix, local, value string }
 
@@ -204,13 +201,13 @@ func (s *scanner) startTag() error {
 	if s.elements++; s.elements > maxElements {
 		return s.refuse("there are more than %d elements", maxElements)
 	}
-	s.pos++
 	from := s.pos
+	s.pos++
 	prefix, local, err := s.qname()
 	if err != nil {
 		return err
 	}
-	tag, outer := s.src[from:s.pos], len(s.scope)
+	tag, outer := s.src[from+1:s.pos], len(s.scope)
 	empty, err := s.attributes(outer)
 	if err != nil {
 		return err
@@ -219,7 +216,7 @@ func (s *scanner) startTag() error {
 	if err != nil {
 		return err
 	}
-	at, err := s.element(Name{space, local})
+	at, err := s.element(node{name: Name{space, local}, text: tag, from: int32(from), inner: int32(s.pos), end: int32(s.pos)})
 	if err != nil {
 		return err
 	}
@@ -297,20 +294,21 @@ func (s *scanner) declare(outer int, prefix, uri string) error {
 	case len(s.scope) == maxScope:
 		return s.refuse("there are more than %d namespace declarations in scope", maxScope)
 	}
-	for _, b := range s.scope[outer:] {
-		if b.prefix == prefix {
+	for _, i := range s.scope[outer:] {
+		if s.tree.declarations[i].prefix == prefix {
 			return s.refuse("an element declares the prefix %q twice", prefix)
 		}
 	}
-	s.scope = append(s.scope, binding{prefix, uri})
+	s.scope = append(s.scope, int32(len(s.tree.declarations)))
+	s.tree.declarations = append(s.tree.declarations, declaration{prefix, uri, int32(len(s.tree.nodes))})
 	return nil
 }
 
 // element appends the element of a finished start tag, with its attributes.
-func (s *scanner) element(n Name) (int32, error) {
+func (s *scanner) element(n node) (int32, error) {
 	from := len(s.tree.attrs)
 	for _, p := range s.pending {
-		a := attr{name: Name{Local: p.local}, value: p.value}
+		a := attr{name: Name{Local: p.local}, value: p.value, prefix: p.prefix}
 		if p.prefix != "" {
 			var err error
 			if a.name.Space, err = s.resolve(p.prefix); err != nil {
@@ -324,17 +322,20 @@ func (s *scanner) element(n Name) (int32, error) {
 		}
 		s.tree.attrs = append(s.tree.attrs, a)
 	}
-	return s.add(node{name: n, attrFrom: int32(from), attrTo: int32(len(s.tree.attrs))}), nil
+	n.attrFrom, n.attrTo = int32(from), int32(len(s.tree.attrs))
+	return s.add(n), nil
 }
 
 // add appends a node as the last child of the innermost open element.
 func (s *scanner) add(n node) int32 {
 	at := int32(len(s.tree.nodes))
-	s.tree.nodes = append(s.tree.nodes, n)
 	if s.depth == 0 {
+		s.tree.nodes = append(s.tree.nodes, n)
 		return at
 	}
 	parent := &s.open[s.depth-1]
+	n.parent = parent.node
+	s.tree.nodes = append(s.tree.nodes, n)
 	if parent.last == 0 {
 		s.tree.nodes[parent.node].first = at
 	} else {
@@ -359,6 +360,7 @@ func (s *scanner) endTag() error {
 		return s.refuse("the end tag of <%s> is not closed", f.tag)
 	}
 	s.pos++
+	s.tree.nodes[f.node].end = int32(s.pos)
 	s.scope = s.scope[:f.scope]
 	s.depth--
 	return nil
@@ -366,8 +368,8 @@ func (s *scanner) endTag() error {
 
 func (s *scanner) resolve(prefix string) (string, error) {
 	for i := len(s.scope) - 1; i >= 0; i-- {
-		if s.scope[i].prefix == prefix {
-			return s.scope[i].uri, nil
+		if d := &s.tree.declarations[s.scope[i]]; d.prefix == prefix {
+			return d.uri, nil
 		}
 	}
 	switch prefix {

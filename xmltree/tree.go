@@ -11,25 +11,31 @@ type Name struct{ Space, Local string }
 // Tree is a scanned document. Its strings share the memory of the source
 // wherever the source held the value literally. It is never changed after scan.
 type Tree struct {
-	nodes []node // the root element is the first
-	attrs []attr
+	src          string
+	nodes        []node // the root element is the first
+	attrs        []attr
+	declarations []declaration // by element, in document order
 }
 
 // node is an element, or a run of character data when its name is empty.
 // Zero links mean none: no list ever leads to the root.
 type node struct {
 	name             Name
-	text             string
-	first, next      int32 // first child, next sibling
+	text             string // of an element its name as written, with the prefix
+	first, next      int32  // first child, next sibling
 	attrFrom, attrTo int32
+	parent           int32
+	from, inner, end int32 // of an element: where it, its content and what follows it begin
 }
 
 type attr struct {
-	name  Name
-	value string
+	name   Name
+	value  string
+	prefix string
 }
 
-// Elem is one element of a tree. The zero value is no element.
+// Elem is one element of a tree. The zero value is no element. Two are equal (==)
+// when they are the same element of the same tree.
 type Elem struct {
 	tree *Tree
 	at   int32

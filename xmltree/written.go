@@ -1,0 +1,132 @@
+package xmltree
+
+import (
+	"iter"
+	"slices"
+	"strings"
+)
+
+// This file is about how a document was written: prefixes, declarations and
+// places. Names and values alone say what it means; who canonicalises, signs or
+// decrypts it needs the rest.
+
+// declaration is a namespace declaration.
+type declaration struct {
+	prefix, uri string
+	at          int32 // the element
+}
+
+// Attribute is an attribute with its prefix as written, empty for none.
+type Attribute struct {
+	Name          Name
+	Prefix, Value string
+}
+
+// Source is the scanned document, without its byte order mark. The places that
+// Span and Inner name are bytes of it.
+func (t *Tree) Source() string { return t.src }
+
+// Parent is the element around e; the root has none.
+func (e Elem) Parent() Elem {
+	if e.at == 0 {
+		return Elem{}
+	}
+	return Elem{e.tree, e.tree.nodes[e.at].parent}
+}
+
+// Prefix is the prefix of the element's name as written, empty for none.
+func (e Elem) Prefix() string {
+	prefix, _, ok := strings.Cut(e.tree.nodes[e.at].text, ":")
+	if !ok {
+		return ""
+	}
+	return prefix
+}
+
+// Span is where the element begins in the source and where what follows it does.
+func (e Elem) Span() (from, to int) {
+	n := &e.tree.nodes[e.at]
+	return int(n.from), int(n.end)
+}
+
+// Inner is where the element's content begins and where it ends. Of an element
+// that was written as an empty tag, <a/>, both are the end of the tag, which
+// is not a place to insert content at: then content must replace the whole Span.
+func (e Elem) Inner() (from, to int) {
+	n := &e.tree.nodes[e.at]
+	if n.inner == n.end {
+		return int(n.inner), int(n.end)
+	}
+	return int(n.inner), strings.LastIndex(e.tree.src[:n.end], "</")
+}
+
+// Nodes yields the child elements and, with the zero Elem, the runs of character
+// data between them, in order. Comments and borders of CDATA sections may divide
+// a run.
+func (e Elem) Nodes() iter.Seq2[Elem, string] {
+	return func(yield func(Elem, string) bool) {
+		nodes := e.tree.nodes
+		for i := nodes[e.at].first; i != 0; i = nodes[i].next {
+			child, text := Elem{}, nodes[i].text
+			if nodes[i].name.Local != "" {
+				child, text = Elem{e.tree, i}, ""
+			}
+			if !yield(child, text) {
+				return
+			}
+		}
+	}
+}
+
+// Attributes yields the attributes as written, in order. Namespace declarations
+// are none of them.
+func (e Elem) Attributes() iter.Seq[Attribute] {
+	return func(yield func(Attribute) bool) {
+		n := &e.tree.nodes[e.at]
+		for _, a := range e.tree.attrs[n.attrFrom:n.attrTo] {
+			if !yield(Attribute{Name: a.name, Prefix: a.prefix, Value: a.value}) {
+				return
+			}
+		}
+	}
+}
+
+// Declarations yields the namespace declarations of the element itself, each
+// prefix once with its URI, in order. The default namespace has the prefix "",
+// and the URI "" where it is undone; one of the prefix xml is left out.
+func (e Elem) Declarations() iter.Seq2[string, string] {
+	return func(yield func(prefix, uri string) bool) {
+		for _, d := range e.declared() {
+			if !yield(d.prefix, d.uri) {
+				return
+			}
+		}
+	}
+}
+
+func (e Elem) declared() []declaration {
+	all := e.tree.declarations
+	from, _ := slices.BinarySearchFunc(all, e.at, func(d declaration, at int32) int { return int(d.at) - int(at) })
+	to := from
+	for to < len(all) && all[to].at == e.at {
+		to++
+	}
+	return all[from:to]
+}
+
+// Namespace is the URI that a prefix is bound to at the element, "" being the
+// default namespace. An unbound prefix is not found; neither is the default
+// namespace where there is none.
+func (e Elem) Namespace(prefix string) (uri string, found bool) {
+	if prefix == "xml" {
+		return xmlNS, true
+	}
+	for ; e.Exists(); e = e.Parent() {
+		for _, d := range e.declared() {
+			if d.prefix == prefix {
+				return d.uri, d.uri != ""
+			}
+		}
+	}
+	return "", false
+}
