@@ -78,7 +78,7 @@ type Bus struct {
 	js       jetstream.JetStream
 	logID    string
 	breakers breakers
-	glances  glances // at streams of the adopter's
+	glances  glances // at the log and at streams of the adopter's
 	group    group
 
 	// replicated: a direct get may be answered by one who is behind.

@@ -135,9 +135,12 @@ type streamState struct {
 	direct      bool // direct gets are allowed
 }
 
-// state asks the log's leader. One small message each way, whatever the log's size.
+// state asks the log's leader. One small message each way, whatever the log's
+// size, and one for all who ask while another question is under way.
 func (b *Bus) state(ctx context.Context) (streamState, error) {
-	s, err := b.stateOf(ctx, b.subjects.Stream())
+	g := b.glances.of(b, b.subjects.Stream())
+	defer b.glances.release(g)
+	s, err := g.since(ctx, time.Now())
 	if err == nil { // an operator may add replicas while we run
 		b.replicated.Store(s.replicas > 1)
 	}
