@@ -151,7 +151,7 @@ func (e resultError) path() string {
 
 // answer writes the envelope that answers r with a result.
 func (c *contract) answer(op *operation, r *request, res result, errors []resultError) ([]byte, error) {
-	header := r.echo
+	header := r.addressing.appendReply(r.echo, c.defaultAction(op.name+"Response"))
 	if len(errors) > 0 {
 		header = appendErrors(header, errors)
 	}

@@ -35,13 +35,18 @@ type request struct {
 	payload xmltree.Elem   // the one element of the body
 	action  string         // of the media type, or empty
 	echo    []byte         // the Security header of the answer, or empty
+	op      *operation     // what the payload names; nil until it was looked up
+
+	addressing addressing
 }
 
 // readEnvelope reads an envelope as far as SOAP goes: what the payload means is
 // not looked at. The version is right even when there is a failure: then it is
 // the one to answer in. The order of the checks is that of the Basic Profile:
 // version, headers that must be understood, everything else.
-func readEnvelope(data []byte, contentType string) (*request, *failure) {
+//
+// own is the namespace of the contract, for header blocks of its own.
+func readEnvelope(data []byte, contentType, own string) (*request, *failure) {
 	media, params, _ := mime.ParseMediaType(contentType)
 	r := &request{action: params["action"]}
 	if media == mediaType[soap12] {
@@ -62,10 +67,10 @@ func readEnvelope(data []byte, contentType string) (*request, *failure) {
 	default:
 		return r, failed(fault.New(fault.BadRequest, "the root element is no SOAP Envelope"))
 	}
-	return r, r.read(root)
+	return r, r.read(root, own)
 }
 
-func (r *request) read(root xmltree.Elem) *failure {
+func (r *request) read(root xmltree.Elem, own string) *failure {
 	ns := envelopeNS[r.version]
 	var header, body xmltree.Elem
 	for e := range root.Children() {
@@ -79,7 +84,7 @@ func (r *request) read(root xmltree.Elem) *failure {
 		}
 	}
 	if header.Exists() {
-		if f := r.readHeader(header); f != nil {
+		if f := r.readHeader(header, own); f != nil {
 			return f
 		}
 	}
@@ -102,7 +107,7 @@ func (r *request) read(root xmltree.Elem) *failure {
 }
 
 // readHeader keeps the blocks for us and refuses what we must understand but do not.
-func (r *request) readHeader(header xmltree.Elem) *failure {
+func (r *request) readHeader(header xmltree.Elem, own string) *failure {
 	var unknown []xmltree.Name
 	for block := range header.Children() {
 		if !r.forUs(block) {
@@ -112,21 +117,16 @@ func (r *request) readHeader(header xmltree.Elem) *failure {
 		if err != nil {
 			return failed(err)
 		}
-		if must && !understood(block.Name()) {
+		if must && !understood(block.Name(), own) {
 			unknown = append(unknown, block.Name())
 		}
 		r.headers = append(r.headers, block)
 	}
+	f := r.readAddressing()
 	if len(unknown) > 0 {
 		return &failure{Error: fault.New(fault.BadRequest, "the header %s is not understood here", unknown[0].Local), wire: mustUnderstand, notUnderstood: unknown}
 	}
-	return nil
-}
-
-// understood lists the headers that this service acts upon.
-func understood(n xmltree.Name) bool {
-	return n == xmltree.Name{Space: wsseNS, Local: "Security"} ||
-		n == xmltree.Name{Space: "http://schemas.microsoft.com/ws/2005/05/addressing/none", Local: "Action"} // repeats SOAPAction
+	return f
 }
 
 // forUs reports whether a header block is meant for the last receiver.
@@ -166,7 +166,11 @@ func (c *contract) operation(r *request, soapAction string) (*operation, *failur
 	if r.version == soap11 || action == "" {
 		action = strings.Trim(xmltree.Trim(soapAction), `"`)
 	}
-	if action != "" && action != op.name && action != c.namespace+"/"+op.name {
+	r.op = op
+	if f := c.checkAddressed(r, op, action); f != nil {
+		return nil, f
+	}
+	if action != "" && !c.names(op, action) {
 		return nil, failed(fault.New(fault.BadRequest, "SOAPAction says %.100q, the Body %s", action, op.name))
 	}
 	return op, nil

@@ -51,7 +51,7 @@ func NewCodec(m *schema.Model) (*Codec, error) {
 
 // Decode reads an envelope to the operation's name and its variables as JSON.
 func (c *Codec) Decode(envelope []byte, contentType string) (operation string, variables []byte, err error) {
-	r, f := readEnvelope(envelope, contentType)
+	r, f := readEnvelope(envelope, contentType, c.contract.namespace)
 	if f != nil {
 		return "", nil, f.Error
 	}

@@ -33,6 +33,7 @@ type failure struct {
 	wire          wire // empty: as the code says
 	notUnderstood []xmltree.Name
 	requestID     string
+	problem       *problem // of WS-Addressing
 }
 
 // failed makes a failure of any error. What is foreign stays in the log.
@@ -76,9 +77,12 @@ func (f *failure) envelope(v version, namespace string, echo []byte) []byte {
 	header := echo
 	if v == soap12 {
 		header = f.header(echo)
+	} else {
+		header = f.problem.appendHeader(echo)
 	}
 	out := beginBody(make([]byte, 0, 1024), v, namespace, header)
-	out = append(out, "<soap:Fault xmlns:wsse=\""+wsseNS+"\">"...)
+	out = append(out, "<soap:Fault xmlns:wsse=\""+wsseNS+"\""...)
+	out = append(f.problem.appendDeclaration(out), '>')
 	eleven, twelve, sub := f.codes()
 	if v == soap11 {
 		out = append(out, "<faultcode>"+eleven+"</faultcode><faultstring>"...)
@@ -86,14 +90,28 @@ func (f *failure) envelope(v version, namespace string, echo []byte) []byte {
 		out = append(f.detail(out), "</detail>"...)
 	} else {
 		out = append(out, "<soap:Code><soap:Value>"+twelve+"</soap:Value>"...)
-		if sub != "" {
-			out = append(out, "<soap:Subcode><soap:Value>"+sub+"</soap:Value></soap:Subcode>"...)
-		}
+		out = appendSubcodes(out, f.problem.broader(), sub)
 		out = append(out, `</soap:Code><soap:Reason><soap:Text xml:lang="en">`...)
 		out = append(xmltree.AppendText(out, f.Message), "</soap:Text></soap:Reason><soap:Detail>"...)
-		out = append(f.detail(out), "</soap:Detail>"...)
+		out = append(f.problem.appendDetail(f.detail(out)), "</soap:Detail>"...)
 	}
 	return append(out, "</soap:Fault></soap:Body></soap:Envelope>"...)
+}
+
+// appendSubcodes writes subcodes, each inside of the one before it; empty ones are
+// left out.
+func appendSubcodes(out []byte, codes ...string) []byte {
+	depth := 0
+	for _, code := range codes {
+		if code != "" {
+			out = append(out, "<soap:Subcode><soap:Value>"+code+"</soap:Value>"...)
+			depth++
+		}
+	}
+	for range depth {
+		out = append(out, "</soap:Subcode>"...)
+	}
+	return out
 }
 
 // header writes what SOAP 1.2 wants beside two of its faults.

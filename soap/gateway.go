@@ -151,9 +151,12 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, envelope []byt
 			w.Header().Set(key, value)
 		}
 	}
-	status := http.StatusOK
-	if answer.Header.Get(headerStatus) != "200" {
-		status = http.StatusInternalServerError
+	status := http.StatusInternalServerError
+	switch answer.Header.Get(headerStatus) {
+	case "200":
+		status = http.StatusOK
+	case "202": // the sender wanted no answer
+		status = http.StatusAccepted
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(answer.Data)))
 	w.WriteHeader(status)

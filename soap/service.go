@@ -87,13 +87,13 @@ func (s *Service) Ready() <-chan struct{} { return s.ready }
 // handle answers one envelope. A fault is an answer like any other: it never
 // returns an error.
 func (s *Service) handle(ctx context.Context, m bus.Message) ([]byte, bus.Header, error) {
-	request, f := readEnvelope(m.Data, m.Header.Get(headerContentType))
+	request, f := readEnvelope(m.Data, m.Header.Get(headerContentType), s.contract.namespace)
 	v := request.version
 	h := bus.Header{headerContentType: {v.contentType()}, headerStatus: {"200"}}
 	if f == nil {
 		var out []byte
 		if out, f = s.call(ctx, request, m.Header); f == nil {
-			return out, h, nil
+			return request.addressing.answered(out, h, false)
 		}
 	}
 	f.requestID = m.Header.Get(headerRequestID)
@@ -104,7 +104,8 @@ func (s *Service) handle(ctx context.Context, m bus.Message) ([]byte, bus.Header
 	if after := f.retryAfter(); after > 0 {
 		h.Set(headerRetryAfter, strconv.Itoa(after))
 	}
-	return f.envelope(v, s.contract.namespace, request.echo), h, nil
+	header := request.addressing.appendReply(request.echo, s.contract.faultAction(request, f))
+	return request.addressing.answered(f.envelope(v, s.contract.namespace, header), h, true)
 }
 
 // call does what the envelope asks for.

@@ -12,7 +12,7 @@
 //
 // Specifications: SOAP 1.1 and 1.2 (Part 1), WSDL 1.1, XML Schema 1.0, WS-I
 // Basic Profile 1.1, OASIS Web Services Security 1.1 UsernameToken Profile
-// (PasswordText).
+// (PasswordText), WS-Addressing 1.0 (Core, SOAP and WSDL Binding).
 package soap
 
 import (
