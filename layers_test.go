@@ -27,6 +27,7 @@ var floors = map[string]int{
 	"bus":               2, // moves bytes over NATS: Call/Serve, Append/Follow; builds every subject
 	"view":              2, // what the log says now, in SQL, indexed for reading
 	"quota":             3, // counts what each caller has used, in all processes together
+	"wssec":             3, // checks and makes what the header wsse:Security says: signatures, encryption, time
 	"revoke":            3, // tells all processes which tokens count no more
 	"service":           3, // asks, tells and hears the adopter's own services
 	"resource":          3, // what a command does, what a read finds, what a watcher is told
