@@ -22,7 +22,7 @@ var floors = map[string]int{
 	"internal/proc":     1, // what both mains share: logger, signals, admin port, running parts side by side
 	"web":               1, // what browsers load
 	"internal/rawjson":  1, // finds members and items of JSON in place, and decodes values without losing digits
-	"auth":              2, // turns a token or a password into a Principal
+	"auth":              2, // turns a token, a password, a digest or a certificate into a Principal
 	"xmltree":           2, // reads XML strictly into a tree, and writes text for it
 	"bus":               2, // moves bytes over NATS: Call/Serve, Append/Follow; builds every subject
 	"view":              2, // what the log says now, in SQL, indexed for reading

@@ -1,4 +1,4 @@
-// Package auth turns a token or a password into a Principal.
+// Package auth turns a token, a password, a digest or a certificate into a Principal.
 //
 // It knows no transport: the edge hands it the text of a header or of a
 // message and gets back who is calling, or a fault with the code

@@ -2,91 +2,35 @@ package auth
 
 import (
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
-	"sync"
-
-	"golang.org/x/crypto/bcrypt"
-
-	"tidings/fault"
-	"tidings/schema"
 )
 
-// Account is one name that may log in with a password.
-type Account struct {
-	User    string       // what the caller sends
-	Hash    []byte       // bcrypt hash of the password
-	Subject string       // who the caller becomes; empty means User
-	Roles   schema.Roles // what the caller may do
-}
-
-// HashPassword returns the bcrypt hash that Account.Hash wants.
-func HashPassword(password string) ([]byte, error) {
-	return bcrypt.GenerateFromPassword([]byte(password), bcrypt.DefaultCost)
-}
-
-// Accounts checks passwords. It is safe for concurrent use. A nil *Accounts
-// knows nobody.
-//
-// A partner sends the password with every request of a batch, and bcrypt is
-// slow by design: the last password that was right for an account is therefore
-// remembered as a keyed digest under a key of this process alone.
-type Accounts struct {
-	accounts map[string]Account
-	decoy    []byte // compared for unknown users, so that time tells nothing
-	key      []byte
-	trials   *trials
-
-	mu    sync.RWMutex
-	right map[string][]byte // user → digest of the password that bcrypt accepted
-}
-
-// NewAccounts returns the accounts of the list. Two of one name are an error.
-func NewAccounts(list []Account) (*Accounts, error) {
-	a := &Accounts{accounts: map[string]Account{}, key: make([]byte, 32), trials: newTrials(), right: map[string][]byte{}}
-	if _, err := rand.Read(a.key); err != nil {
-		return nil, fmt.Errorf("make a key: %w", err)
-	}
-	cost := bcrypt.MinCost
-	for _, acc := range list {
-		if _, twice := a.accounts[acc.User]; twice || acc.User == "" {
-			return nil, fmt.Errorf("account name %q is empty or used twice", acc.User)
-		}
-		c, err := bcrypt.Cost(acc.Hash)
-		if err != nil {
-			return nil, fmt.Errorf("account %q: the hash is not of bcrypt: %w", acc.User, err)
-		}
-		cost = max(cost, c)
-		if acc.Subject == "" {
-			acc.Subject = acc.User
-		}
-		a.accounts[acc.User] = acc
-	}
-	decoy, err := bcrypt.GenerateFromPassword([]byte(rand.Text()), cost)
-	if err != nil {
-		return nil, fmt.Errorf("hash: %w", err)
-	}
-	a.decoy = decoy
-	return a, nil
-}
+// maxPassword bounds a password in bytes.
+const maxPassword = 256
 
 // Password returns the principal of an account. Unknown users and wrong
-// passwords get the same fault, Unauthenticated, after the same time.
+// passwords get the same fault, Unauthenticated, after the same time; its cause
+// says which it was.
 //
 // A password that has to be looked at needs leave of tries, which bounds how
 // often somebody may be wrong; nil means that anybody may try. Who is refused
 // that, or comes while many others are looked at, gets RateLimited. A password
 // that was right before is not looked at: nobody locks out those who are in.
+// The secrets of NewSecret are passwords too, and cost nothing to look at.
 func (a *Accounts) Password(user, password string, tries Tries) (Principal, error) {
-	refused := fault.New(fault.Unauthenticated, "the user name or the password is wrong")
-	if a == nil || len(password) > 72 { // the length that bcrypt takes
-		return Principal{}, refused
+	if a == nil || len(password) > maxPassword {
+		return Principal{}, wrong("there are no accounts, or the password is too long")
 	}
-	acc, known := a.accounts[user]
-	digest := a.digest(user, password)
-	if known && a.remembered(user, digest) {
-		return acc.principal(), nil
+	if generated(password) {
+		return a.bySecret(user, password, tries)
+	}
+	r := a.roster.Load()
+	e := r.accounts[user]
+	digest := a.digest(user, password, e)
+	if e != nil && a.remembered(user, digest) {
+		return e.principal(), nil
 	}
 	if tries == nil {
 		tries = anybody{}
@@ -94,27 +38,32 @@ func (a *Accounts) Password(user, password string, tries Tries) (Principal, erro
 	if err := tries.Allow(); err != nil {
 		return Principal{}, err
 	}
-	right, err := a.trials.run(digest, tries, func() bool { return a.look(user, password, digest) })
-	if err != nil {
+	right, err := a.trials.run(digest, tries, func() bool { return a.look(r, user, password, digest) })
+	switch {
+	case err != nil:
 		return Principal{}, err
+	case e == nil:
+		return Principal{}, wrong("no account has the name")
+	case !right:
+		return Principal{}, wrong("the password is wrong for the account %q", user)
 	}
-	if !right {
-		return Principal{}, refused
-	}
-	return acc.principal(), nil
+	return e.principal(), nil
 }
 
-// look compares a password by bcrypt, and remembers the right one.
-func (a *Accounts) look(user, password string, digest []byte) bool {
-	acc, known := a.accounts[user]
-	if known && a.remembered(user, digest) {
+// look compares a password with its hash, and remembers the right one. Who has
+// no password is compared with that of another, so that time tells nothing.
+func (a *Accounts) look(r *roster, user, password string, digest []byte) bool {
+	e := r.accounts[user]
+	if e == nil || e.hash == nil {
+		if n := len(r.hashes); n > 0 {
+			r.hashes[binary.BigEndian.Uint32(a.digest(user, "", nil))%uint32(n)].matches(password)
+		}
+		return false
+	}
+	if a.remembered(user, digest) {
 		return true
 	}
-	hash := acc.Hash
-	if !known {
-		hash = a.decoy
-	}
-	if err := bcrypt.CompareHashAndPassword(hash, []byte(password)); err != nil || !known {
+	if !e.hash.matches(password) {
 		return false
 	}
 	a.mu.Lock()
@@ -123,9 +72,15 @@ func (a *Accounts) look(user, password string, digest []byte) bool {
 	return true
 }
 
-func (a *Accounts) digest(user, password string) []byte {
+// digest is what is remembered of a password: of a name, whose account has this
+// hash. With another hash the same password is another one.
+func (a *Accounts) digest(user, password string, e *entry) []byte {
 	h := hmac.New(sha256.New, a.key)
-	fmt.Fprintf(h, "%d:%s%s", len(user), user, password)
+	var hash []byte
+	if e != nil {
+		hash = e.Hash
+	}
+	fmt.Fprintf(h, "%d:%s%d:%s%s", len(user), user, len(hash), hash, password)
 	return h.Sum(nil)
 }
 
@@ -133,8 +88,4 @@ func (a *Accounts) remembered(user string, digest []byte) bool {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	return hmac.Equal(a.right[user], digest)
-}
-
-func (acc Account) principal() Principal {
-	return Principal{Subject: acc.Subject, Roles: acc.Roles}
 }

@@ -1,17 +1,13 @@
 package boot
 
 import (
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"tidings/auth"
 	"tidings/schema"
@@ -39,9 +35,9 @@ type Credentials struct {
 // made; otherwise the service refuses to start without keys.
 func (c Config) Credentials(log *slog.Logger) (Credentials, error) {
 	var out Credentials
-	accounts, err := parseAccounts(c.Accounts)
+	accounts, err := auth.ParseAccounts([]byte(c.Accounts))
 	if err != nil {
-		return out, err
+		return out, fmt.Errorf("TIDINGS_ACCOUNTS: %w", err)
 	}
 	tokens, err := c.tokens()
 	if err != nil {
@@ -57,12 +53,8 @@ func (c Config) Credentials(log *slog.Logger) (Credentials, error) {
 		out.Secret = secret
 	}
 	if c.Dev && c.Accounts == "" && len(secret) > 0 {
-		out.Partner = DevAccount{User: "partner", Password: devPassword(secret, "partner"), Roles: schema.User | schema.Service}
-		hash, err := auth.HashPassword(out.Partner.Password)
-		if err != nil {
-			return out, err
-		}
-		accounts = append(accounts, auth.Account{User: out.Partner.User, Hash: hash, Roles: out.Partner.Roles})
+		out.Partner = DevAccount{User: "partner", Password: auth.DerivedSecret(secret, "partner"), Roles: schema.User | schema.Service}
+		accounts = append(accounts, auth.Account{User: out.Partner.User, Secrets: []string{out.Partner.Password}, Roles: out.Partner.Roles})
 	}
 	if len(secret) == 0 && !c.givenKeys() {
 		return out, errors.New("no key verifies tokens: set TIDINGS_JWT_JWKS, TIDINGS_JWT_KEYS_FILE or TIDINGS_JWT_SECRET_FILE, or use --dev to try the service")
@@ -116,38 +108,4 @@ func makeSecret(dir, path string) error {
 		return err
 	}
 	return nil
-}
-
-// devPassword derives an account's password from the development key, so that
-// it needs no file of its own.
-func devPassword(secret []byte, user string) string {
-	h := hmac.New(sha256.New, secret)
-	h.Write([]byte("password of " + user))
-	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))[:20]
-}
-
-// parseAccounts reads lines of name:hash:roles[:subject]. Empty lines and
-// those that begin with # are left out.
-func parseAccounts(text string) ([]auth.Account, error) {
-	var accounts []auth.Account
-	for i, line := range strings.Split(text, "\n") {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		parts := strings.SplitN(line, ":", 4)
-		if len(parts) < 3 {
-			return nil, fmt.Errorf("TIDINGS_ACCOUNTS line %d: want name:bcrypt hash:ROLE,ROLE[:subject]", i+1)
-		}
-		roles, err := auth.ParseRoles(list(parts[2])...)
-		if err != nil {
-			return nil, fmt.Errorf("TIDINGS_ACCOUNTS line %d: %w", i+1, err)
-		}
-		acc := auth.Account{User: parts[0], Hash: []byte(parts[1]), Roles: roles}
-		if len(parts) == 4 {
-			acc.Subject = parts[3]
-		}
-		accounts = append(accounts, acc)
-	}
-	return accounts, nil
 }
