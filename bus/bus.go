@@ -215,6 +215,10 @@ func (b *Bus) URL() string {
 // created again. A position in one log means nothing in another.
 func (b *Bus) LogID() string { return b.logID }
 
+// MaxPayload is how many bytes one message may have, its headers included, as
+// the server says.
+func (b *Bus) MaxPayload() int { return int(b.nc.MaxPayload()) }
+
 // Ready reports why the bus cannot be used just now: UNAVAILABLE while the
 // connection is lost, nil while it stands. It sends nothing.
 func (b *Bus) Ready() error {

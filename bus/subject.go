@@ -62,6 +62,9 @@ func (s Subjects) Live() string { return s.Prefix + ".live.>" }
 // Command is the subject of a command; verb is create, update or delete.
 func (s Subjects) Command(typ, verb string) string { return s.Prefix + ".cmd." + typ + "." + verb }
 
+// Transaction is the subject of commands that happen together.
+func (s Subjects) Transaction() string { return s.Prefix + ".cmd._transaction" }
+
 // SOAP is the subject that envelopes travel on; version is a token such as v1.
 func (s Subjects) SOAP(version, service string) string {
 	return s.Prefix + ".soap." + version + "." + service

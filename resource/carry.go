@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"tidings/bus"
@@ -236,12 +237,28 @@ func newRecordLocks() recordLocks {
 	return l
 }
 
-func (l recordLocks) lock(ctx context.Context, subject string) (unlock func(), err error) {
-	c := l.locks[maphash.String(l.seed, subject)%uint64(len(l.locks))]
-	select {
-	case c <- struct{}{}:
-		return func() { <-c }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+// lock takes the locks of all the subjects, always in one order: two who want
+// the same ones do not wait for each other.
+func (l recordLocks) lock(ctx context.Context, subjects ...string) (unlock func(), err error) {
+	places := make([]int, len(subjects))
+	for i, subject := range subjects {
+		places[i] = int(maphash.String(l.seed, subject) % uint64(len(l.locks)))
+	}
+	slices.Sort(places)
+	places = slices.Compact(places)
+	for i, place := range places {
+		select {
+		case l.locks[place] <- struct{}{}:
+		case <-ctx.Done():
+			l.unlock(places[:i])
+			return nil, ctx.Err()
+		}
+	}
+	return func() { l.unlock(places) }, nil
+}
+
+func (l recordLocks) unlock(places []int) {
+	for _, place := range places {
+		<-l.locks[place]
 	}
 }

@@ -99,7 +99,7 @@ func (a asked) target(newID string) (string, error) {
 func readInput(m *schema.Model, cmd Command) (asked, error) {
 	r := m.Resource(cmd.Type)
 	if r == nil {
-		return asked{}, fault.New(fault.BadUserInput, "there is no resource %q", cmd.Type)
+		return asked{}, noResource(cmd.Type)
 	}
 	input, err := membersOf(cmd.Input)
 	if err != nil {
@@ -122,6 +122,10 @@ func readInput(m *schema.Model, cmd Command) (asked, error) {
 		}
 	}
 	return asked{cmd, r, input}, nil
+}
+
+func noResource(typ string) *fault.Error {
+	return fault.New(fault.BadUserInput, "there is no resource %q", typ)
 }
 
 func noField(typ, name string) *fault.Error {

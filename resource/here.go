@@ -29,18 +29,23 @@ func (c *Client) carryHere(ctx context.Context, cmd Command) (record Record, don
 	if !validCommandID(cmd.ID) {
 		return Record{}, true, errCommandID
 	}
-	// As over the bus: a caller who leaves does not stop what was begun.
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		deadline = time.Now().Add(commandWait)
-	}
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
+	ctx, cancel := untilDone(ctx)
 	defer cancel()
 	record, err = w.Carry(ctx, cmd)
 	if err != nil {
 		return Record{}, true, fault.Of(err)
 	}
 	return record, true, nil
+}
+
+// untilDone is a context that ends by its deadline alone: as over the bus, a
+// caller who leaves does not stop what was begun.
+func untilDone(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(commandWait)
+	}
+	return context.WithDeadline(context.WithoutCancel(ctx), deadline)
 }
 
 // commandWait bounds a command whose context has no deadline.

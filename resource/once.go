@@ -55,31 +55,38 @@ func (c *carry) once(ctx context.Context, last *bus.Message) (done Record, err e
 	if last == nil || last.Seq <= c.cmd.Once.Since {
 		return Record{}, nil
 	}
+	done, complete, err := c.w.find(ctx, c.subject, c.cmd.Command, c.cmd.Once.Since, last.Seq)
+	if err == nil && done.Seq == 0 && !complete {
+		err = fault.New(fault.Conflict, "the %s has changed too often since to tell whether the change was made; read it", c.cmd.Type)
+	}
+	return done, err
+}
+
+// find looks for a command's change among those of its record. The record's Seq
+// is 0 when it is not there; complete is false when the log does not keep all
+// changes after since, so that it may have been there.
+func (w *Worker) find(ctx context.Context, subject string, cmd Command, since, upto uint64) (done Record, complete bool, err error) {
 	var before bus.Message
-	complete := false
-	_, err = c.w.bus.Read(ctx, c.subject, 0, last.Seq, func(m bus.Message) error {
+	_, err = w.bus.Read(ctx, subject, 0, upto, func(m bus.Message) error {
 		if before.Seq == 0 { // the oldest that is kept tells whether one is missing
-			complete = m.Prev <= c.cmd.Once.Since
+			complete = m.Prev <= since
 		}
-		if m.Header.Get(headerCommand) == c.cmd.ID {
-			done = c.first(m, before)
+		if m.Header.Get(headerCommand) == cmd.ID {
+			done = first(cmd.Verb, m, before)
 		}
 		before = m
 		return nil
 	})
-	switch {
-	case err != nil:
-		return Record{}, fmt.Errorf("look for %s in the log: %w", c.cmd.ID, err)
-	case done.Seq == 0 && !complete:
-		return Record{}, fault.New(fault.Conflict, "the %s has changed too often since to tell whether the change was made; read it", c.cmd.Type)
+	if err != nil {
+		return Record{}, false, fmt.Errorf("look for %s in the log: %w", cmd.ID, err)
 	}
-	return done, nil
+	return done, complete, nil
 }
 
 // first is the answer that the change in m got: the record, for Delete as it
 // was, which the message before tells unless it is no longer kept.
-func (c *carry) first(m, before bus.Message) Record {
-	if c.cmd.Verb == Delete && before.Seq == m.Prev && before.Seq > 0 {
+func first(verb Verb, m, before bus.Message) Record {
+	if verb == Delete && before.Seq == m.Prev && before.Seq > 0 {
 		return Record{Raw: before.Data, Seq: m.Seq}
 	}
 	return Record{Raw: m.Data, Seq: m.Seq}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"tidings/bus"
-	"tidings/fault"
 )
 
 // A unique value is held by a message on a subject of its own, appended in one
@@ -31,7 +30,7 @@ func (w *Worker) reservations(ctx context.Context, typ string, d Decision) ([]bu
 			return nil, err
 		}
 		if held != "" && held != d.ID {
-			return nil, &fault.Error{Code: fault.Conflict, Field: "input." + u.Field, Message: "another " + typ + " has this " + u.Field}
+			return nil, heldByAnother(typ, u)
 		}
 		e.Data, _ = json.Marshal(holder{ID: d.ID}) // a string always encodes
 		entries = append(entries, e)

@@ -83,6 +83,7 @@ func (w *Worker) Run(ctx context.Context) error {
 			})
 		}
 	}
+	endpoints = append(endpoints, bus.Endpoint{Name: "transaction", Subject: w.bus.Subjects().Transaction(), Handle: w.transact})
 	return w.bus.Serve(ctx, bus.Service{
 		Name: "tidings-worker", Description: "carries out commands",
 		Concurrency: w.concurrency, Endpoints: endpoints, Started: sync.OnceFunc(func() { close(w.ready) }),

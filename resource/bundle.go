@@ -1,0 +1,303 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"golang.org/x/sync/errgroup"
+
+	"tidings/bus"
+	"tidings/fault"
+)
+
+const (
+	// readsAtOnce is how much of the log one transaction reads side by side.
+	readsAtOnce = 16
+	// replyRoom is what an answer on the bus has beside the records: for each of
+	// them, and for the headers.
+	replyRoom = 64
+)
+
+// bundle is a transaction on its way: the carry of many.
+type bundle struct {
+	w      *Worker
+	tx     Transaction
+	parts  []part
+	doubts bool // an append got no answer
+}
+
+// part is one change of a bundle.
+type part struct {
+	cmd     asked
+	fresh   string // the id of a new record
+	subject string
+	// unused: the id was made just now, so there is nothing to read under it.
+	unused bool
+	// doubt is the sequence that the first append without an answer expected.
+	doubt uint64
+	last  *bus.Message // as it was read for this attempt; nil: there is none
+}
+
+// CarryAll carries out a transaction as Carry does a command: it decides all the
+// changes on what the log says now and appends them as one batch, again and
+// again until ctx ends (within 10 s when that has no deadline). Errors as
+// Client.Transact.
+func (w *Worker) CarryAll(ctx context.Context, t Transaction) ([]Record, error) {
+	ctx, cancel := withDeadline(ctx, commandWait)
+	defer cancel()
+	b, err := w.bundle(t)
+	if err != nil {
+		return nil, err
+	}
+	subjects := make([]string, len(b.parts))
+	for i := range b.parts {
+		subjects[i] = b.parts[i].subject
+	}
+	unlock, err := w.records.lock(ctx, subjects...)
+	if err != nil {
+		return nil, fault.Of(err)
+	}
+	defer unlock()
+	for attempt := 0; ; attempt++ {
+		records, err := b.attempt(ctx)
+		if err == nil || !again(err) {
+			return records, err
+		}
+		w.log.LogAttrs(ctx, slog.LevelDebug, "try a transaction again", slog.String("command", t.ID), slog.Any("error", err))
+		if !pause(ctx, attempt) {
+			return nil, b.giveUp(err)
+		}
+	}
+}
+
+// bundle takes the changes apart.
+func (w *Worker) bundle(t Transaction) (*bundle, error) {
+	switch {
+	case !validTransactionID(t.ID):
+		return nil, errTransactionID
+	case len(t.Changes) == 0:
+		return nil, fault.New(fault.BadRequest, "the transaction holds no changes")
+	case len(t.Changes) > bus.MaxEntries:
+		return nil, tooManyEntries(len(t.Changes))
+	}
+	b := &bundle{w: w, tx: t, parts: make([]part, len(t.Changes))}
+	at := map[string]int{}
+	for i, change := range t.Changes {
+		p, err := w.part(Command{Type: change.Type, Verb: change.Verb, Input: change.Input, Who: t.Who, ID: CommandID(t.ID, i), Once: t.Once})
+		if err != nil {
+			return nil, &ItemError{Index: i, Cause: err}
+		}
+		if other, twice := at[p.subject]; twice {
+			return nil, &ItemError{Index: i, Cause: fault.Input("input.id", "the transaction changes this %s already, at place %d; a record may be changed once", change.Type, other)}
+		}
+		at[p.subject] = i
+		b.parts[i] = p
+	}
+	return b, nil
+}
+
+func (w *Worker) part(cmd Command) (part, error) {
+	fresh, err := w.fresh(cmd)
+	if err != nil {
+		return part{}, err
+	}
+	a, err := readInput(w.model, cmd)
+	if err != nil {
+		return part{}, err
+	}
+	id, err := a.target(fresh)
+	if err != nil {
+		return part{}, err
+	}
+	return part{cmd: a, fresh: fresh, subject: w.bus.Subjects().Record(cmd.Type, id), unused: id == fresh && cmd.Once == nil}, nil
+}
+
+func tooManyEntries(n int) error {
+	return fault.New(fault.BadUserInput, "the transaction comes to %d messages of the log, for its records and their unique values; at most %d are possible: make it smaller", n, bus.MaxEntries)
+}
+
+// attempt decides on what the log says now. Errors as those of carry.attempt.
+func (b *bundle) attempt(ctx context.Context) ([]Record, error) {
+	if err := b.read(ctx); err != nil {
+		return nil, err
+	}
+	if records, err := b.happened(ctx); err != nil || records != nil {
+		return records, err
+	}
+	decisions, err := b.decide()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := b.entries(ctx, decisions)
+	if err != nil {
+		return nil, err
+	}
+	appending, cancel := context.WithTimeout(ctx, appendWait)
+	defer cancel()
+	last, err := b.w.bus.Append(appending, entries...)
+	switch {
+	case errors.Is(err, bus.ErrUnknownOutcome):
+		b.doubt()
+	case err != nil && appending.Err() != nil && ctx.Err() == nil: // it has not left, and there is time
+		err = fault.Wrap(err, fault.Unavailable, "the log has too much to do")
+	}
+	if err != nil {
+		return nil, err
+	}
+	records := make([]Record, len(decisions))
+	for i, d := range decisions { // they are the last of the batch
+		records[i] = Record{Raw: d.Answer, Seq: last - uint64(len(decisions)-1-i)}
+	}
+	return records, nil
+}
+
+// read reads the newest message of each record.
+func (b *bundle) read(ctx context.Context) error {
+	return b.each(ctx, func(ctx context.Context, _ int, p *part) (err error) {
+		if p.unused {
+			p.unused = false // an attempt that fails may have been stored
+			return nil
+		}
+		if p.last, err = b.w.bus.Last(ctx, p.subject); err != nil {
+			return fmt.Errorf("read %s: %w", p.subject, err)
+		}
+		return nil
+	})
+}
+
+// each calls fn for the parts, some side by side, and returns the first error.
+func (b *bundle) each(ctx context.Context, fn func(context.Context, int, *part) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(readsAtOnce)
+	for i := range b.parts {
+		g.Go(func() error { return fn(ctx, i, &b.parts[i]) })
+	}
+	return g.Wait()
+}
+
+// decide decides all the changes. What they answer must fit into a message of
+// the bus, since it is too late to find out when they have happened.
+func (b *bundle) decide() ([]Decision, error) {
+	now := b.w.now()
+	decisions := make([]Decision, len(b.parts))
+	size := replyRoom
+	for i := range b.parts {
+		p := &b.parts[i]
+		var current []byte
+		if p.last != nil && p.last.Header.Get(headerKind) != string(Deleted) {
+			current = p.last.Data
+		}
+		d, err := p.cmd.decide(current, now, p.fresh)
+		if err != nil {
+			return nil, &ItemError{Index: i, Cause: err}
+		}
+		decisions[i] = d
+		size += len(d.Answer) + replyRoom
+	}
+	if limit := b.w.bus.MaxPayload(); size > limit {
+		return nil, fault.New(fault.PayloadTooLarge, "the transaction's records have %d bytes together; the bus carries %d: make it smaller", size, limit)
+	}
+	return decisions, nil
+}
+
+// entries returns the messages of the decisions: the unique values, then the
+// records in their order.
+func (b *bundle) entries(ctx context.Context, decisions []Decision) ([]bus.Entry, error) {
+	entries, err := b.reservations(ctx, decisions)
+	if err != nil {
+		return nil, err
+	}
+	for i, d := range decisions {
+		p := &b.parts[i]
+		after := uint64(0)
+		if p.last != nil {
+			after = p.last.Seq
+		}
+		entries = append(entries, bus.Entry{
+			Subject: p.subject,
+			Header:  bus.Header{headerKind: {string(d.Kind)}, headerActor: {b.tx.Who.Subject}, headerCommand: {p.cmd.ID}},
+			Data:    d.Raw,
+			After:   after,
+		})
+	}
+	if len(entries) > bus.MaxEntries {
+		return nil, tooManyEntries(len(entries))
+	}
+	return entries, nil
+}
+
+// doubt notes that nobody knows whether this attempt's append has happened.
+func (b *bundle) doubt() {
+	if b.doubts {
+		return
+	}
+	b.doubts = true
+	for i := range b.parts {
+		if last := b.parts[i].last; last != nil {
+			b.parts[i].doubt = last.Seq
+		}
+	}
+}
+
+// since is a position from before the transaction.
+func (b *bundle) since(p *part) uint64 {
+	if b.tx.Once != nil {
+		return b.tx.Once.Since
+	}
+	return p.doubt
+}
+
+// happened looks for a transaction that has been sent before, or whose
+// acknowledgement was lost: nil when it has not happened. One record that does
+// not have its change tells so, because the changes happen together. The fault is
+// Conflict when it cannot be told.
+func (b *bundle) happened(ctx context.Context) ([]Record, error) {
+	if b.tx.Once == nil && !b.doubts {
+		return nil, nil
+	}
+	records, absent := make([]Record, len(b.parts)), make([]bool, len(b.parts))
+	err := b.each(ctx, func(ctx context.Context, i int, p *part) (err error) {
+		if absent[i] = p.last == nil || p.last.Seq <= b.since(p); !absent[i] {
+			records[i], absent[i], err = b.w.find(ctx, p.subject, p.cmd.Command, b.since(p), p.last.Seq)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	found, missing, lost := 0, false, ""
+	for i, r := range records {
+		switch {
+		case r.Seq > 0:
+			found++
+		case absent[i]:
+			missing = true
+		default:
+			lost = b.parts[i].cmd.Type
+		}
+	}
+	switch {
+	case found == len(records):
+		return records, nil
+	case found > 0 && missing: // it happened between two reads
+		return nil, fmt.Errorf("transaction %s: %w", b.tx.ID, bus.ErrConflict)
+	case found > 0:
+		return nil, fault.New(fault.Conflict, "the transaction was carried out, but a %s of it has changed too often since to tell what came of it; read it", lost)
+	case missing:
+		return nil, nil
+	}
+	return nil, fault.New(fault.Conflict, "the %s has changed too often since to tell whether the transaction was carried out; read it", lost)
+}
+
+// giveUp says why time ran out.
+func (b *bundle) giveUp(err error) error {
+	switch {
+	case errors.Is(err, bus.ErrConflict):
+		return fault.Wrap(err, fault.Conflict, "the transaction's records are being changed by too many at once; try again")
+	case errors.Is(err, bus.ErrUnknownOutcome):
+		return fault.Wrap(err, fault.Timeout, "the log did not answer in time; the transaction may have happened")
+	}
+	return err
+}
