@@ -1,6 +1,7 @@
 package soap
 
 import (
+	"strconv"
 	"strings"
 
 	"tidings/bus"
@@ -56,6 +57,9 @@ type addressing struct {
 	noFault   bool   // FaultTo is "none", or ReplyTo where there is no FaultTo
 }
 
+// maxAddress is how long an id or an address may be, in bytes.
+const maxAddress = 2048
+
 // isAddressing reports whether n is a header block of WS-Addressing.
 func isAddressing(n xmltree.Name) bool {
 	switch n.Local {
@@ -109,6 +113,9 @@ func (a *addressing) read(blocks map[string]xmltree.Elem) *failure {
 		texts[local] = xmltree.Trim(block.Text())
 		if texts[local] == "" || block.HasElements() {
 			return a.refuse(invalidAddress, local, "the header wsa:"+local+" holds no address")
+		}
+		if len(texts[local]) > maxAddress {
+			return a.refuse(invalidAddress, local, "the header wsa:"+local+" is longer than "+strconv.Itoa(maxAddress)+" bytes")
 		}
 	}
 	a.messageID, a.action = texts["MessageID"], texts["Action"]

@@ -23,6 +23,9 @@ var (
 	mediaType  = [...]string{"text/xml", "application/soap+xml"}
 )
 
+// maxBlocks is how many blocks a Header may hold, for whomever they are.
+const maxBlocks = 100
+
 const xsiNS = "http://www.w3.org/2001/XMLSchema-instance"
 
 // contentType is the media type of an answer.
@@ -109,7 +112,11 @@ func (r *request) read(root xmltree.Elem, own string) *failure {
 // readHeader keeps the blocks for us and refuses what we must understand but do not.
 func (r *request) readHeader(header xmltree.Elem, own string) *failure {
 	var unknown []xmltree.Name
+	blocks := 0
 	for block := range header.Children() {
+		if blocks++; blocks > maxBlocks {
+			return failed(fault.New(fault.BadRequest, "the Header holds more than %d blocks", maxBlocks))
+		}
 		if !r.forUs(block) {
 			continue
 		}

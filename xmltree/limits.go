@@ -16,4 +16,5 @@ const (
 	maxElements   = 200_000 // in one document
 	maxComments   = 1_000   // in one document
 	maxName       = 256     // bytes of a qualified name
+	maxNamespace  = 512     // bytes of a namespace's URI
 )

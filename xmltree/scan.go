@@ -291,6 +291,8 @@ func (s *scanner) declare(outer int, prefix, uri string) error {
 		return s.refuse("the prefixes xml and xmlns cannot be bound")
 	case prefix != "" && uri == "":
 		return s.refuse("the prefix %s is bound to no namespace", prefix)
+	case len(uri) > maxNamespace:
+		return s.refuse("the URI of a namespace is longer than %d bytes", maxNamespace)
 	case len(s.scope) == maxScope:
 		return s.refuse("there are more than %d namespace declarations in scope", maxScope)
 	}

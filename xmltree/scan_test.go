@@ -93,6 +93,7 @@ func TestScanRefusesWhatNoEnvelopeNeeds(t *testing.T) {
 		"too many in scope":            nested(3, "<a"+numbered(50, ` xmlns:a%d="u"`)+">", "</a>"),
 		"too many elements":            "<a>" + strings.Repeat("<b/>", 200_000) + "</a>",
 		"too many comments":            "<a>" + strings.Repeat("<!---->", 1001) + "</a>",
+		"namespace too long":           `<a xmlns="` + strings.Repeat("u", 513) + `"/>`,
 		"name too long":                "<" + strings.Repeat("a", 257) + "/>",
 		"too large":                    "<a>" + strings.Repeat("a", 1<<20) + "</a>",
 		"ends in a tag":                `<a b`,
@@ -156,6 +157,9 @@ func hostile() map[string]string {
 		"references":           "<a>" + strings.Repeat("&lt;", 260_000) + "</a>",
 		"open tags":            strings.Repeat("<a>", 340_000),
 		"full scope, elements": nested(2, "<a"+numbered(60, ` xmlns:a%d="u"`)+">", strings.Repeat("<a0:b/>", 140_000)+"</a></a>"),
+		"nearly equal spaces":  "<a xmlns:p='" + strings.Repeat("u", 400_000) + "1' xmlns:q='" + strings.Repeat("u", 400_000) + "2'>" + strings.Repeat("<b"+numbered(32, ` p:a%d=""`)+numbered(32, ` q:a%d=""`)+"/>", 300) + "</a>",
+		"a long name":          "<" + strings.Repeat("a", 1_000_000) + "/>",
+		"CDATA and comments":   "<a>" + strings.Repeat("x<![CDATA[y]]><!---->", 45_000) + "</a>",
 		"full tags":            "<a>" + strings.Repeat("<b"+numbered(64, ` a%d=""`)+"/>", 2_100) + "</a>",
 	}
 }
