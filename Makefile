@@ -44,6 +44,7 @@ clients: ## install the foreign clients that conformance needs
 	@command -v node >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends nodejs npm)
 	@/usr/bin/python3 -c 'import zeep' 2>/dev/null && php -m 2>/dev/null | grep -qx soap || \
 	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-zeep php-cli php-soap)
+	@command -v ip >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends iproute2)
 	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
 	@for p in conformance/*/package.json examples/*/package.json; do (cd $$(dirname $$p) && npm ci --silent --no-audit --no-fund); done
 

@@ -47,7 +47,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	public, err := net.Listen("tcp", c.Listen)
+	public, err := proc.Listen(c.Listen)
 	if err != nil {
 		return fmt.Errorf("%w; another address is chosen with --listen", err)
 	}
@@ -77,7 +77,7 @@ func parts(c boot.Config, rooms *boot.Rooms, log *slog.Logger, public net.Listen
 	}
 	var list []proc.Part
 	if c.Admin != "" {
-		l, err := net.Listen("tcp", c.Admin)
+		l, err := proc.Listen(c.Admin)
 		if err != nil {
 			return nil, fmt.Errorf("%w; another address is chosen with --admin", err)
 		}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 
 	"tidings/cmd/internal/boot"
@@ -45,7 +44,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	parts := rooms.Parts()
 	if c.Admin != "" {
-		l, err := net.Listen("tcp", c.Admin)
+		l, err := proc.Listen(c.Admin)
 		if err != nil {
 			return errors.Join(fmt.Errorf("%w; another address is chosen with --admin", err), rooms.Close())
 		}

@@ -2,6 +2,9 @@
 // real sockets with clients that share no code with them, kills them, and counts
 // what was acknowledged against what can be read.
 //
+// Some tests make a network of their own, in which messages are lost without a
+// trace; where namespaces cannot be made they are skipped.
+//
 // It knows the flags, the variables and the wire protocols, and nothing of the
 // rooms inside. The tests need the build tag conformance.
 package processes

@@ -20,12 +20,18 @@ import (
 	"time"
 )
 
-// bin is where TestMain has built the programs.
+// bin is where TestMain has built the programs, or another process has that
+// names the place by the variable.
 var bin string
+
+const binVariable = "TIDINGS_TEST_BIN"
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
+	if bin = os.Getenv(binVariable); bin != "" { // a test runs itself elsewhere: see inNetwork
+		return m.Run()
+	}
 	dir, err := os.MkdirTemp("", "tidings-processes-*")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -80,6 +86,7 @@ type process struct {
 	ready string // URL that answers 200 when the process is; empty: none
 	args  []string
 	env   []string
+	host  string // in a network of the test's own, where it runs; empty: in no such network
 	dir   string
 
 	mu   sync.Mutex
@@ -117,7 +124,11 @@ func (p *process) run(t testing.TB) {
 		t.Fatal(err)
 	}
 	defer out.Close() // the process has its own
-	cmd := exec.Command(program(strings.Fields(p.name)[0]), p.args...)
+	command := append([]string{program(strings.Fields(p.name)[0])}, p.args...)
+	if p.host != "" {
+		command = append([]string{"ip", "netns", "exec", p.host}, command...)
+	}
+	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir = p.dir
 	cmd.Env = append(environ(p.dir), p.env...)
 	cmd.Stdout, cmd.Stderr = out, out

@@ -69,6 +69,9 @@ type subscriber struct {
 	after string // where it begins
 	via   int    // counts through the transports
 	on    int    // counts through the apis
+	// silence is how long nothing may come before it takes its connection for
+	// dead; zero: for ever.
+	silence time.Duration
 
 	mu      sync.Mutex
 	events  []event
@@ -123,6 +126,11 @@ func (s *subscriber) session(ctx context.Context) error {
 		return err
 	}
 	defer st.close()
+	if s.silence > 0 {
+		dead := time.AfterFunc(s.silence, st.close)
+		defer dead.Stop()
+		st = heard{st, func() { dead.Reset(s.silence) }}
+	}
 	for {
 		r, err := st.next()
 		if err != nil {
@@ -136,6 +144,18 @@ func (s *subscriber) session(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// heard tells of each result that comes.
+type heard struct {
+	stream
+	tell func()
+}
+
+func (h heard) next() (result, error) {
+	r, err := h.stream.next()
+	h.tell()
+	return r, err
 }
 
 // add keeps an event and says whether it is the last.

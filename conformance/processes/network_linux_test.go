@@ -1,0 +1,167 @@
+//go:build conformance
+
+package processes
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// network is one of the test's own: hosts that a router connects, which can
+// silently drop what one of them sends to another. Nobody is told of it: no
+// connection is refused or reset.
+//
+// Each host is a network namespace. All of them lie inside of namespaces of the
+// process that tests, so that nothing of them outlives it, however it ends.
+type network struct {
+	t     *testing.T
+	addrs map[string]string // of hosts, by name
+}
+
+// self is the host where the test itself is.
+const self = "test"
+
+// insideVariable tells a process that it is the one inside.
+const insideVariable = "TIDINGS_TEST_INSIDE"
+
+// inNetwork runs f in a process with a network of its own: the test calls it
+// first and does nothing else. It skips the test where there can be none.
+func inNetwork(t *testing.T, f func(*network)) {
+	t.Helper()
+	if os.Getenv(insideVariable) != "" {
+		f(newNetwork(t))
+		return
+	}
+	t.Parallel()
+	for _, tool := range []string{"ip", "mount"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("there can be no network of the test's own: %v; install Debian's packages iproute2 and mount", err)
+		}
+	}
+	inside := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v", "-test.timeout", "2m")
+	inside.Env = append(os.Environ(), insideVariable+"=1", binVariable+"="+bin)
+	inside.SysProcAttr = ownNamespaces()
+	var out bytes.Buffer
+	inside.Stdout, inside.Stderr = &out, &out
+	if err := inside.Start(); err != nil {
+		t.Skipf("there can be no network of the test's own: %v; run it as root, or allow user namespaces", err)
+	}
+	err := inside.Wait()
+	t.Logf("inside:\n%s", tail(out.String(), 20_000))
+	if err != nil {
+		t.Errorf("inside: %v", err)
+	}
+}
+
+// ownNamespaces are those of the network, of mounts, since ip keeps its names in
+// some, and of processes, all of which end with the first one.
+func ownNamespaces() *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
+	if uid := os.Getuid(); uid != 0 {
+		a.Cloneflags |= syscall.CLONE_NEWUSER
+		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: uid, Size: 1}}
+		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+	}
+	return a
+}
+
+// newNetwork makes a router, and connects this process to it.
+func newNetwork(t *testing.T) *network {
+	t.Helper()
+	n := &network{t: t, addrs: map[string]string{}}
+	n.run("mount", "--make-rprivate", "/")
+	n.run("mount", "-t", "tmpfs", "none", "/run")
+	n.run("ip", "link", "set", "lo", "up")
+	n.run("ip", "netns", "add", "router")
+	n.run("ip", "netns", "exec", "router", "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")
+	n.connect(self)
+	return n
+}
+
+// host adds a host and returns its address.
+func (n *network) host(name string) (addr string) {
+	n.t.Helper()
+	n.run("ip", "netns", "add", name)
+	n.run("ip", "-n", name, "link", "set", "lo", "up")
+	return n.connect(name)
+}
+
+func (n *network) connect(name string) (addr string) {
+	n.t.Helper()
+	i := len(n.addrs) + 1
+	wire, link := fmt.Sprint("wire", i), fmt.Sprint("link", i) // its two ends
+	addr, router := fmt.Sprintf("10.77.%d.2", i), fmt.Sprintf("10.77.%d.1", i)
+	n.run("ip", "link", "add", wire, "type", "veth", "peer", "name", link, "netns", "router")
+	host := []string{"ip", "-n", name}
+	if name == self {
+		host = host[:1]
+	} else {
+		n.run("ip", "link", "set", wire, "netns", name)
+	}
+	n.run("ip", "-n", "router", "addr", "add", router+"/30", "dev", link)
+	n.run("ip", "-n", "router", "link", "set", link, "up")
+	n.run(append(host, "addr", "add", addr+"/30", "dev", wire)...)
+	n.run(append(host, "link", "set", wire, "up")...)
+	n.run(append(host, "route", "add", "default", "via", router)...)
+	n.addrs[name] = addr
+	return addr
+}
+
+// alias is another address of the test's own host, to which lose does not apply.
+func (n *network) alias() net.Addr {
+	n.t.Helper()
+	const addr = "10.77.0.2"
+	n.run("ip", "addr", "add", addr+"/32", "dev", "lo")
+	n.run("ip", "-n", "router", "route", "add", addr, "via", n.addrs[self])
+	return &net.TCPAddr{IP: net.ParseIP(addr)}
+}
+
+// lose drops from now on what one host sends to another.
+func (n *network) lose(from, to string) { n.t.Helper(); n.rule("add", from, to) }
+
+// heal ends what lose has begun.
+func (n *network) heal(from, to string) { n.t.Helper(); n.rule("del", from, to) }
+
+func (n *network) rule(verb, from, to string) {
+	n.t.Helper()
+	n.run("ip", "-n", "router", "rule", verb, "from", n.addrs[from], "to", n.addrs[to], "blackhole")
+}
+
+func (n *network) run(command ...string) {
+	n.t.Helper()
+	if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+		n.t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
+	}
+}
+
+// cluster is an installation whose processes each have a host of their own, named
+// as they are: nats, worker, and so many apis from api1 on.
+func (n *network) cluster(apis int, more ...string) *cluster {
+	t := n.t
+	t.Helper()
+	c := &cluster{data: t.TempDir(), bus: "nats://" + n.host("nats") + ":7000"}
+	c.nats = start(t, &process{
+		name: "nats-server", host: "nats", ready: "http://" + n.addrs["nats"] + ":7001/healthz",
+		args: []string{"-a", n.addrs["nats"], "-p", "7000", "-m", "7001", "-js", "-sd", t.TempDir()},
+	})
+	run := func(program, host string, more ...string) *process {
+		addr := n.host(host)
+		return start(t, &process{
+			name: program + " on " + host, host: host, ready: "http://" + addr + ":7001/readyz", env: []string{"TIDINGS_NATS_URL=" + c.bus},
+			args: append([]string{"--dev", "--schema", social(t), "--data", c.data, "--admin", addr + ":7001"}, more...),
+		})
+	}
+	c.workers = []*process{run("worker", "worker")}
+	for i := range apis {
+		host := fmt.Sprint("api", i+1)
+		p := run("api", host, append([]string{"--listen", ":7000"}, more...)...)
+		c.apis = append(c.apis, &api{process: p, url: "http://" + n.addrs[host] + ":7000"})
+	}
+	return c
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package proc
+
+import "syscall"
+
+func limitSilence(_, _ string, _ syscall.RawConn) error { return nil }
