@@ -54,7 +54,7 @@ type Service struct {
 // processes that serve it). It blocks until ctx ends; then it takes no more,
 // finishes what it took, and returns nil.
 func (b *Bus) Serve(ctx context.Context, what Service) error {
-	s := &service{bus: b, ctx: context.WithoutCancel(ctx), queue: make(chan job, queuedRequests), stopped: make(chan struct{})}
+	s := &service{bus: b, ctx: context.WithoutCancel(ctx), queue: make(chan job, queuedRequests), places: make(chan struct{}), stopped: make(chan struct{})}
 	// Work arrives on a connection of its own: it can be drained to the last
 	// request, and a flood of requests does not hold up the log's live path.
 	closed := make(chan struct{})
@@ -63,10 +63,9 @@ func (b *Bus) Serve(ctx context.Context, what Service) error {
 		return fmt.Errorf("serve %s: %w", what.Name, err)
 	}
 	err = s.register(nc, what)
-	var workers sync.WaitGroup
 	if err == nil {
 		for range max(1, what.Concurrency) {
-			workers.Go(s.work)
+			s.workers.Go(s.work)
 		}
 		if what.Started != nil {
 			what.Started()
@@ -87,7 +86,7 @@ func (b *Bus) Serve(ctx context.Context, what Service) error {
 	// A handler of the closed connection may still be on its way into the
 	// queue, which is therefore never closed: what is in it is finished.
 	close(s.stopped)
-	workers.Wait()
+	s.workers.Wait()
 	if err != nil {
 		return fmt.Errorf("serve %s: %w", what.Name, err)
 	}
@@ -98,6 +97,10 @@ type service struct {
 	bus   *Bus
 	ctx   context.Context // of the process, never cancelled: what was taken is finished
 	queue chan job
+	// workers take what is in the queue; places are given back by one of them to
+	// a handler that was Aside.
+	workers sync.WaitGroup
+	places  chan struct{}
 	// stopped is closed when the connection is, and no more work comes.
 	stopped chan struct{}
 	bytes   atomic.Int64 // of the data in queue
@@ -177,6 +180,8 @@ func (s *service) work() {
 		select {
 		case j := <-s.queue:
 			s.do(j)
+		case <-s.places:
+			return
 		case <-s.stopped:
 			s.finish()
 			return
@@ -212,7 +217,7 @@ func (s *service) do(j job) {
 // handle runs the endpoint's code. Here strangers' input is worked on, hence
 // the recover.
 func (s *service) handle(j job) (data []byte, h Header, err error) {
-	ctx, cancel := context.WithDeadline(s.ctx, j.deadline)
+	ctx, cancel := context.WithDeadline(context.WithValue(s.ctx, asideKey{}, s), j.deadline)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {

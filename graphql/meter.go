@@ -17,7 +17,7 @@ import (
 // before it is read, its cost before it runs. Either result is nil.
 func (e *Engine) admit(ctx context.Context, who auth.Principal, r Request) (*operation, *Response) {
 	counted := e.options.Quota
-	if r.Moved {
+	if r.Moved || r.Counted {
 		counted = nil
 	}
 	if err := counted.Request(ctx, who); err != nil {

@@ -39,6 +39,9 @@ type Request struct {
 	// Trusted marks a document that is the service's own: it runs although it
 	// is not registered.
 	Trusted bool `json:"-"`
+	// Counted marks a part of something that was counted as used when it began: it
+	// is not counted once more. What one operation may cost holds all the same.
+	Counted bool `json:"-"`
 	// Moved marks a subscription that its caller has already, at another engine:
 	// it is not counted as used once more.
 	Moved bool `json:"-"`

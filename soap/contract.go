@@ -27,6 +27,7 @@ type operation struct {
 	args     []*part
 	result   *part
 	document string // its one root field has the alias "result"
+	wakes    string // of kindPull: the subscription whose events it tells
 }
 
 // resultName is the one child of every response element, and the alias of the
@@ -167,6 +168,8 @@ func (b *builder) operation(f rootField) *operation {
 		op.mutation = true
 		one.optional = mayBeUnread(f.Resource, actions[f.Kind])
 		op.result = one
+	case schema.RootChanges:
+		return b.pull(f)
 	default:
 		return nil
 	}

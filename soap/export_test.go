@@ -98,3 +98,13 @@ func (c *Codec) Read(envelope []byte) {
 		_, _ = c.contract.variables(op, r.payload)
 	}
 }
+
+// Waiting is how many pulls wait at a service.
+func (s *Service) Waiting() int { return len(s.waiting) }
+
+// Crowd takes the places of all pulls that may wait.
+func (s *Service) Crowd() {
+	for range maxWaiting {
+		s.waiting <- struct{}{}
+	}
+}

@@ -142,7 +142,9 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, envelope []byt
 	if r.TLS != nil || g.options.TrustTransport {
 		h.Set(headerPrivate, "1")
 	}
-	answer, err := g.bus.Call(r.Context(), g.bus.Subjects().SOAP(g.options.Version, g.options.Service), h, envelope)
+	ctx, cancel := patient(r.Context(), envelope)
+	defer cancel()
+	answer, err := g.bus.Call(ctx, g.bus.Subjects().SOAP(g.options.Version, g.options.Service), h, envelope)
 	if err != nil {
 		answer = g.failed(r, envelope, id, err)
 	}

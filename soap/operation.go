@@ -14,6 +14,8 @@ type kind string
 const (
 	// kindDocument: by its GraphQL document, whose variables are the arguments.
 	kindDocument kind = "document"
+	// kindPull: by its document, for a caller who may wait for something to come.
+	kindPull kind = "pull"
 )
 
 // run carries out the operation that r asks for and writes the answer.
@@ -21,6 +23,8 @@ func (s *Service) run(ctx context.Context, who auth.Principal, op *operation, r 
 	switch op.kind {
 	case kindDocument:
 		return s.runDocument(ctx, who, op, r)
+	case kindPull:
+		return s.runPull(ctx, who, op, r)
 	}
 	return nil, failed(fmt.Errorf("%s: an operation of kind %q is not carried out here", op.name, op.kind))
 }

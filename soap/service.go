@@ -40,6 +40,8 @@ type Service struct {
 	contract *contract
 	options  Options
 	ready    chan struct{}
+	stopping chan struct{} // closed when Run is to end
+	waiting  chan struct{} // a place for each pull that waits
 }
 
 // NewService returns the service for the contract of m. The engine must be of
@@ -54,7 +56,8 @@ func NewService(b *bus.Bus, m *schema.Model, e *graphql.Engine, a *auth.Accounts
 	if err != nil {
 		return nil, err
 	}
-	return &Service{bus: b, engine: e, accounts: a, verifier: v, contract: c, options: o, ready: make(chan struct{})}, nil
+	return &Service{bus: b, engine: e, accounts: a, verifier: v, contract: c, options: o, ready: make(chan struct{}),
+		stopping: make(chan struct{}), waiting: make(chan struct{}, maxWaiting)}, nil
 }
 
 // Run waits for Options.Ready, then answers envelopes until ctx ends, and
@@ -69,6 +72,7 @@ func (s *Service) Run(ctx context.Context) error {
 			return nil
 		}
 	}
+	defer context.AfterFunc(ctx, func() { close(s.stopping) })()
 	return s.bus.Serve(ctx, bus.Service{
 		Name: "soap", Description: "SOAP envelopes of " + o.Service + " " + o.Version,
 		Concurrency: o.Concurrency,

@@ -53,7 +53,7 @@ func newWorld(t testing.TB, o soap.Options) *world {
 }
 
 // serve starts a SOAP service that reads by s.
-func serve(t testing.TB, s *resourcetest.Service, o soap.Options) {
+func serve(t testing.TB, s *resourcetest.Service, o soap.Options) *soap.Service {
 	t.Helper()
 	engine, err := graphql.New(s.Model, s.Client, s.Feed, graphql.Options{})
 	if err != nil {
@@ -76,6 +76,7 @@ func serve(t testing.TB, s *resourcetest.Service, o soap.Options) {
 		}
 	})
 	t.Cleanup(func() { cancel(); running.Wait() })
+	return service
 }
 
 func accounts(t testing.TB) *auth.Accounts {

@@ -146,7 +146,7 @@ func (w *wsdlWriter) fault() {
 	w.line(`      </xsd:complexType>`)
 }
 
-const faultCodes = "What kind of failure it was: NOT_FOUND, FORBIDDEN, UNAUTHENTICATED, BAD_USER_INPUT, BAD_REQUEST, CONFLICT, TIMEOUT, RATE_LIMITED, UNAVAILABLE, INTERNAL. New codes may appear."
+const faultCodes = "What kind of failure it was: NOT_FOUND, FORBIDDEN, UNAUTHENTICATED, BAD_USER_INPUT, BAD_REQUEST, CONFLICT, CURSOR_EXPIRED, TIMEOUT, RATE_LIMITED, UNAVAILABLE, INTERNAL. New codes may appear."
 
 func (w *wsdlWriter) messages() {
 	for _, op := range w.operations {

@@ -43,6 +43,7 @@ type enumValue struct{ name, doc string }
 type part struct {
 	name     string
 	doc      string
+	field    string // of GraphQL; empty: the same name
 	typ      *xsdType
 	optional bool // minOccurs="0"
 	nillable bool
@@ -248,6 +249,9 @@ func (t *xsdType) selection() string {
 		names := make([]string, len(t.fields))
 		for i, f := range t.fields {
 			names[i] = f.name + f.typ.selection()
+			if f.field != "" {
+				names[i] = f.name + ": " + f.field + f.typ.selection()
+			}
 		}
 		return " { " + strings.Join(names, " ") + " }"
 	}
