@@ -9,7 +9,7 @@ package xmltree
 // The limits of a document. What is larger is refused: with
 // fault.PayloadTooLarge for the bytes, with fault.BadRequest for the rest.
 const (
-	MaxBytes      = 1 << 20 // of a document
+	MaxBytes      = 1 << 20 // of a document, as it came and as UTF-8
 	maxDepth      = 40      // elements inside each other
 	maxAttributes = 64      // attributes and namespace declarations of one element
 	maxScope      = 128     // namespace declarations in scope at one place

@@ -1,49 +1,51 @@
 package xmltree
 
 import (
-	"bytes"
 	"strings"
-	"unicode/utf8"
 
 	"tidings/fault"
 )
 
-// readProlog finds out the encoding, checks every byte against it and reads the
-// XML declaration. It returns the document as a string and the position after
+// readProlog finds out the encoding, converts the document to UTF-8 and reads
+// the XML declaration. It returns the document and the position after the
+// declaration. A byte order mark outranks the charset of the media type, and that
 // the declaration.
-func readProlog(data []byte, charset string) (src string, after int, err error) {
-	data, marked := bytes.CutPrefix(data, []byte("\xEF\xBB\xBF"))
-	if marked {
-		charset = "utf-8"
-	}
-	if bytes.HasPrefix(data, []byte("\xFF\xFE")) || bytes.HasPrefix(data, []byte("\xFE\xFF")) {
-		return "", 0, unreadable("UTF-16")
-	}
-	src = string(data)
-	declared, after, err := readDeclaration(src)
+func readProlog(data []byte, charset string, most int) (src string, after int, err error) {
+	enc, data, err := encodingOf(data, charset)
 	if err != nil {
 		return "", 0, err
 	}
-	if charset == "" {
-		charset = declared
-	}
-	switch strings.ToLower(charset) {
-	case "", "utf-8", "utf8":
-	case "us-ascii", "ascii":
-		if i := strings.IndexFunc(src, func(r rune) bool { return r >= utf8.RuneSelf }); i >= 0 {
-			return "", 0, fault.New(fault.BadRequest, "byte %d is not of the declared encoding, US-ASCII", i)
+	if enc == asDeclared {
+		if enc, err = declaredEncoding(data); err != nil {
+			return "", 0, err
 		}
-	default:
-		return "", 0, unreadable(charset)
 	}
-	if !utf8.ValidString(src) {
-		return "", 0, fault.New(fault.BadRequest, "the envelope is not valid UTF-8")
+	if src, err = enc.decode(data, most); err != nil {
+		return "", 0, err
 	}
 	if strings.Contains(src, "\uFFFE") || strings.Contains(src, "\uFFFF") {
 		return "", 0, fault.New(fault.BadRequest, "U+FFFE and U+FFFF are not allowed in XML")
 	}
-	return src, after, nil
+	_, after, err = readDeclaration(src)
+	return src, after, err
 }
+
+// declaredEncoding reads the encoding out of a declaration in ASCII. Without one
+// it is UTF-8.
+func declaredEncoding(data []byte) (encoding, error) {
+	name, _, err := readDeclaration(string(data[:min(len(data), maxDeclaration)]))
+	if err != nil {
+		return 0, err
+	}
+	enc, ok := encodings[strings.ToLower(name)]
+	if !ok || enc >= isUTF16 { // what is declared in bytes is not written in pairs of them
+		return 0, unreadable(name)
+	}
+	return enc, nil
+}
+
+// maxDeclaration is how many bytes of an XML declaration are looked at.
+const maxDeclaration = 256
 
 // readDeclaration reads `<?xml version="1.0" encoding="…" standalone="…"?>`.
 func readDeclaration(src string) (encoding string, after int, err error) {
@@ -51,7 +53,7 @@ func readDeclaration(src string) (encoding string, after int, err error) {
 	if !strings.HasPrefix(src, begin) || len(src) == len(begin) || class[src[len(begin)]]&white == 0 {
 		return "", 0, nil
 	}
-	end := strings.Index(src[:min(len(src), 256)], "?>")
+	end := strings.Index(src[:min(len(src), maxDeclaration)], "?>")
 	if end < 0 || strings.Contains(src[:end], "&") {
 		return "", 0, badDeclaration("it is malformed")
 	}
@@ -106,8 +108,4 @@ func (s *scanner) pseudoAttribute() (key, value string, err error) {
 
 func badDeclaration(why string) error {
 	return fault.New(fault.BadRequest, "the XML declaration is refused: %s", why)
-}
-
-func unreadable(encoding string) error {
-	return fault.New(fault.BadRequest, "the encoding %.40q is not read here: send UTF-8", encoding)
 }

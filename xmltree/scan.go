@@ -3,8 +3,6 @@ package xmltree
 import (
 	"strings"
 	"unicode/utf8"
-
-	"tidings/fault"
 )
 
 const (
@@ -12,24 +10,29 @@ const (
 	xmlnsNS = "http://www.w3.org/2000/xmlns/"
 )
 
-// Scan reads a document into a tree, strictly: XML 1.0 with namespaces, in
-// UTF-8 or US-ASCII, without a document type, processing instructions and names
-// beyond ASCII, within the limits of this package. Anything else is a
-// fault.BadRequest that names the place. It takes time linear in the input.
+// Scan reads a document of at most MaxBytes into a tree, strictly: XML 1.0 with
+// namespaces, in UTF-8, UTF-16, US-ASCII, ISO-8859-1 or Windows-1252, without a
+// document type, processing instructions and names beyond ASCII, within the
+// limits of this package. Anything else is a fault.BadRequest that names the place
+// in the document as UTF-8. It takes time linear in the input.
 //
 // charset is the one of the media type, empty when that names none. A byte
 // order mark outranks it, and both outrank the XML declaration.
-func Scan(data []byte, charset string) (*Tree, error) {
-	if len(data) > MaxBytes {
-		return nil, fault.New(fault.PayloadTooLarge, "the envelope is larger than %d bytes", MaxBytes)
+func Scan(data []byte, charset string) (*Tree, error) { return ScanWithin(data, charset, MaxBytes) }
+
+// ScanWithin is Scan with a limit of its own for the bytes: of the document as it
+// came, and as UTF-8.
+func ScanWithin(data []byte, charset string, most int) (*Tree, error) {
+	if len(data) > most {
+		return nil, tooLarge(most)
 	}
-	src, declared, err := readProlog(data, charset)
+	src, declared, err := readProlog(data, charset, most)
 	if err != nil {
 		return nil, err
 	}
 	s := &scanner{
 		src: src, pos: declared,
-		tree:    &Tree{src: src, nodes: make([]node, 0, 16+len(src)/24), attrs: make([]attr, 0, 8), declarations: make([]declaration, 0, 8)},
+		tree:    &Tree{src: src, nodes: make([]node, 0, 16+min(len(src)/24, maxElements)), attrs: make([]attr, 0, 8), declarations: make([]declaration, 0, 8)},
 		scope:   make([]int32, 0, 8),
 		pending: make([]pendingAttr, 0, 4),
 	}

@@ -30,10 +30,8 @@ func TestScanRefusesWhatNoEnvelopeNeeds(t *testing.T) {
 		"declaration without version":  `<?xml encoding="utf-8"?><a/>`,
 		"declaration in wrong order":   `<?xml version="1.0" standalone="yes" encoding="utf-8"?><a/>`,
 		"reference in declaration":     `<?xml version="1&#46;0"?><a/>`,
-		"declared Latin 1":             `<?xml version="1.0" encoding="ISO-8859-1"?><a/>`,
 		"declared UTF-7":               `<?xml version="1.0" encoding="UTF-7"?><a/>`,
 		"not the ASCII it declares":    `<?xml version="1.0" encoding="US-ASCII"?><a>é</a>`,
-		"UTF-16":                       "\xFF\xFE<\x00a\x00/\x00>\x00",
 		"undeclared element prefix":    `<p:a/>`,
 		"undeclared attribute prefix":  `<a p:b="1"/>`,
 		"prefix out of scope":          `<a><b xmlns:p="urn:p"/><p:c/></a>`,
@@ -197,7 +195,7 @@ func FuzzScan(f *testing.F) {
 	for _, doc := range []string{
 		`<a/>`, `<?xml version="1.0" encoding="utf-8"?><a b='1'>x<!-- c --><![CDATA[d]]>&#65;</a>`,
 		`<p:a xmlns:p="u" p:b="&lt;"><p:c xmlns:p="v"/><d xmlns="w"><e xmlns=""/></d></p:a>`,
-		"\xEF\xBB\xBF<a>\r\n\r]] ></a>\n", `<a b="1"c="2"/>`, `<a>&#xD800;</a>`, `<a/><b/>`,
+		"\xEF\xBB\xBF<a>\r\n\r]] ></a>\n", "\xFF\xFE<\x00a\x00/\x00>\x00", "\x00<\x00a\x00/\x00>", "<?xml version='1.0' encoding='cp1252'?><a>\x80\xE9</a>", `<a b="1"c="2"/>`, `<a>&#xD800;</a>`, `<a/><b/>`,
 		`<!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>`, `<a:b:c/>`, `<a xmlns:xml="http://www.w3.org/XML/1998/namespace"/>`,
 	} {
 		f.Add([]byte(doc))
@@ -207,7 +205,11 @@ func FuzzScan(f *testing.F) {
 		if err != nil {
 			return
 		}
-		want, err := oracle(data)
+		tree, err := xmltree.Scan(data, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := oracle([]byte(tree.Source()))
 		if err != nil {
 			t.Fatalf("accepted %q, but encoding/xml: %v", data, err)
 		}
@@ -230,7 +232,6 @@ func level(e *element) *element {
 
 // oracle reads a document with encoding/xml.
 func oracle(data []byte) (*element, error) {
-	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
 	d := xml.NewDecoder(bytes.NewReader(data))
 	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
 	var root *element
