@@ -44,7 +44,13 @@ type Bucket struct {
 	keys       string // what a key's subject begins with
 	maxValue   int
 	replicated bool
+	maxAge     time.Duration
+	forgets    bool
 }
+
+// Keeps says how long the bucket, as it is, keeps a value (zero: for ever), and
+// whether it forgets the oldest when it is full.
+func (k *Bucket) Keeps() (maxAge time.Duration, forgets bool) { return k.maxAge, k.forgets }
 
 // Bucket opens a bucket, and creates it when it is absent.
 func (b *Bus) Bucket(ctx context.Context, o BucketOptions) (*Bucket, error) {
@@ -73,7 +79,7 @@ func (b *Bus) Bucket(ctx context.Context, o BucketOptions) (*Bucket, error) {
 		b.log.LogAttrs(ctx, slog.LevelInfo, "a bucket has other bounds than this process would give it; they stay",
 			slog.String("bucket", name), slog.Duration("maxAge", have.MaxAge), slog.Int64("maxBytes", have.MaxBytes), slog.String("discard", have.Discard.String()))
 	}
-	return &Bucket{bus: b, stream: want.Name, keys: "$KV." + name + ".", maxValue: o.MaxValue, replicated: have.Replicas > 1}, nil
+	return &Bucket{bus: b, stream: want.Name, keys: "$KV." + name + ".", maxValue: o.MaxValue, replicated: have.Replicas > 1, maxAge: have.MaxAge, forgets: have.Discard == jetstream.DiscardOld}, nil
 }
 
 // bucketConfig is a bucket as the clients of NATS know it (ADR-8).

@@ -139,6 +139,7 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, envelope []byt
 	if client := quota.Client(r.Context()); client.IsValid() {
 		h.Set(headerClient, client.String())
 	}
+	setCertificates(h, r)
 	if r.TLS != nil || g.options.TrustTransport {
 		h.Set(headerPrivate, "1")
 	}

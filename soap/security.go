@@ -17,8 +17,7 @@ const (
 	validity  = 5 * time.Minute // of an answer with a Timestamp
 )
 
-// readSecurity reads the Security header: a user name with its password in
-// text, and a Timestamp that must not have expired and is answered by one. nil means that there is no
+// readSecurity reads the Security header: a UsernameToken, and a Timestamp that must not have expired and is answered by one. nil means that there is no
 // token. What cannot be checked here, such as a signature, is refused instead
 // of ignored.
 func (r *request) readSecurity(now time.Time) (*credentials, *failure) {
@@ -39,7 +38,7 @@ func (r *request) readSecurity(now time.Time) (*credentials, *failure) {
 	for e := range security.Children() {
 		switch {
 		case e.Is(wsseNS, "UsernameToken") && found == nil:
-			c, f := readUsernameToken(e)
+			c, f := readUsernameToken(e, now)
 			if f != nil {
 				return nil, f
 			}

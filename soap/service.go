@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"strconv"
 	"sync"
-	"time"
 
 	"tidings/auth"
 	"tidings/bus"
@@ -101,6 +100,7 @@ func (s *Service) handle(ctx context.Context, m bus.Message) ([]byte, bus.Header
 		}
 	}
 	f.requestID = m.Header.Get(headerRequestID)
+	s.refusal(ctx, f, m.Header)
 	if f.Code == fault.Internal {
 		s.options.Logger.LogAttrs(ctx, slog.LevelError, "envelope not answered", slog.String("request_id", f.requestID), slog.Any("error", f.Error))
 	}
@@ -115,7 +115,7 @@ func (s *Service) handle(ctx context.Context, m bus.Message) ([]byte, bus.Header
 // call does what the envelope asks for.
 func (s *Service) call(ctx context.Context, r *request, h bus.Header) ([]byte, *failure) {
 	ctx = callerContext(ctx, h)
-	who, f := s.principal(ctx, r, h.Get(headerAuthorization), h.Get(headerPrivate) == "1")
+	who, f := s.principal(ctx, r, h)
 	if f != nil {
 		return nil, f
 	}
@@ -147,34 +147,4 @@ func (s *Service) catchUp(ctx context.Context) error {
 		return err
 	}
 	return s.options.WaitFor(ctx, last)
-}
-
-// principal says who sent the request: the account of the UsernameToken, the
-// bearer of the HTTP token, or nobody. Two credentials must mean the same one.
-func (s *Service) principal(ctx context.Context, r *request, bearer string, private bool) (auth.Principal, *failure) {
-	creds, f := r.readSecurity(time.Now())
-	if f != nil {
-		return auth.Principal{}, f
-	}
-	who, err := s.verifier.Bearer(bearer)
-	if err != nil {
-		return auth.Principal{}, &failure{Error: fault.Of(err), wire: failedAuthentication}
-	}
-	if creds == nil {
-		return who, nil
-	}
-	if !private {
-		return auth.Principal{}, insecure(invalidSecurity, "a password may come over https only")
-	}
-	account, err := s.accounts.Password(creds.user, creds.password, s.options.Quota.Tries(ctx, creds.user))
-	switch {
-	case fault.Is(err, fault.RateLimited):
-		return auth.Principal{}, failed(err)
-	case err != nil:
-		return auth.Principal{}, &failure{Error: fault.Of(err), wire: failedAuthentication}
-	}
-	if !who.Anonymous() && who.Subject != account.Subject {
-		return auth.Principal{}, insecure(invalidSecurity, "the UsernameToken and the HTTP token name different callers")
-	}
-	return account, nil
 }

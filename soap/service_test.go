@@ -55,6 +55,12 @@ func newWorld(t testing.TB, o soap.Options) *world {
 // serve starts a SOAP service that reads by s.
 func serve(t testing.TB, s *resourcetest.Service, o soap.Options) *soap.Service {
 	t.Helper()
+	return serveFor(t, s, o, accounts(t))
+}
+
+// serveFor starts a SOAP service with accounts of the test's.
+func serveFor(t testing.TB, s *resourcetest.Service, o soap.Options, a *auth.Accounts) *soap.Service {
+	t.Helper()
 	engine, err := graphql.New(s.Model, s.Client, s.Feed, graphql.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +70,7 @@ func serve(t testing.TB, s *resourcetest.Service, o soap.Options) *soap.Service 
 		t.Fatal(err)
 	}
 	o.Ready, o.WaitFor = s.Feed.Ready(), s.Client.WaitFor
-	service, err := soap.NewService(s.Bus, s.Model, engine, accounts(t), verifier, o)
+	service, err := soap.NewService(s.Bus, s.Model, engine, a, verifier, o)
 	if err != nil {
 		t.Fatal(err)
 	}

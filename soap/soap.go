@@ -57,6 +57,9 @@ type Options struct {
 	WaitFor func(ctx context.Context, seq uint64) error
 	// Quota counts wrong passwords for a Service; nil counts none.
 	Quota *quota.Limiter
+	// Replays tells a Service which messages have come before; nil refuses those
+	// that must not come twice with UNAVAILABLE.
+	Replays *Replays
 	// Logger gets failures of ours with their request id; nil is silent.
 	// Passwords, tokens and envelopes are never logged.
 	Logger *slog.Logger

@@ -112,7 +112,7 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 		Service: c.ServiceName(), Address: c.PublicURL,
 		TrustTransport: c.Dev || c.TrustTransport,
 		Ready:          e.Feed.Ready(), WaitFor: e.Client.WaitFor,
-		Quota: r.Quota, Logger: r.log,
+		Quota: r.Quota, Replays: r.replays, Logger: r.log,
 	}
 	if r.role.Edge {
 		if e.Gateway, err = soap.NewGateway(r.Bus, e.Model, o); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"tidings/bus"
 	"tidings/graphql"
+	"tidings/soap"
 )
 
 // The buckets of the bus (docs/bus.md).
@@ -33,7 +34,7 @@ func (r *Rooms) persisted() (p graphql.Persisted, err error) {
 }
 
 // openBuckets opens where documents are kept that clients have registered, and
-// the answers to requests with an idempotency key.
+// the answers to requests with an idempotency key, and which messages of SOAP have come.
 func (r *Rooms) openBuckets(ctx context.Context) (err error) {
 	c := r.config
 	if !c.RegisteredOnly && c.APQ {
@@ -45,6 +46,9 @@ func (r *Rooms) openBuckets(ctx context.Context) (err error) {
 			return err
 		}
 		r.shared = k
+	}
+	if r.replays, err = soap.OpenReplays(ctx, r.Bus, c.ReplayBytes); err != nil {
+		return err
 	}
 	r.answers, err = r.Bus.Bucket(ctx, bus.BucketOptions{
 		Name: bucketAnswers, Description: "Answers of mutations, by caller and idempotency key.",

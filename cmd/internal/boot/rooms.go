@@ -20,6 +20,7 @@ import (
 	"tidings/revoke"
 	"tidings/schema"
 	"tidings/service"
+	"tidings/soap"
 )
 
 // Rooms are the parts that the edge and the worker share, built from the
@@ -36,6 +37,7 @@ type Rooms struct {
 	log     *slog.Logger
 	shared  graphql.Store // documents that clients register; nil: none are
 	answers graphql.Store
+	replays *soap.Replays
 	away    atomic.Int64 // since when the bus is away, in Unix nanoseconds; 0 when it is there
 
 	gate    sync.RWMutex
