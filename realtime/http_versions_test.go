@@ -1,6 +1,7 @@
 package realtime_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -95,5 +96,36 @@ func TestAnIdleStreamOutlivesTheTimeOfAWrite(t *testing.T) {
 		}
 		f.engine.emit("")
 		e.expect("next", "1", tick(1, ""))
+	})
+}
+
+// Each stream ends behind what waits for it, by when to come back, and is not
+// completed; its last event is where it goes on.
+func TestStreamsAreLetGoOverEachVersionOfHTTP(t *testing.T) {
+	t.Parallel()
+	const many, each = 8, 20
+	eachVersion(t, realtime.Options{DrainWindow: 50 * time.Millisecond}, func(t *testing.T, f fixture, client *http.Client) {
+		var streams []*events
+		for range many {
+			streams = append(streams, openWith(t, client, http.MethodGet, f.url+"?query=subscription+ticks", http.Header{"Accept": {"text/event-stream"}}))
+		}
+		eventually(t, "all subscribe", func() bool { return f.engine.subscribers() == many })
+		for range each {
+			f.engine.emit("")
+		}
+		drained := make(chan error, 1)
+		go func() { drained <- f.hub.Drain(t.Context()) }()
+		for _, s := range streams {
+			for n := range each {
+				s.expect("next", fmt.Sprint(n+1), tick(n+1, ""))
+			}
+			if block, err := s.block(); err != nil || !later.MatchString(block) {
+				t.Errorf("got %q %v, want retry", block, err)
+			}
+			s.expectEnd()
+		}
+		if err := <-drained; err != nil {
+			t.Error(err)
+		}
 	})
 }

@@ -119,7 +119,7 @@ const closing = 5 * time.Second
 // drain sends the clients elsewhere: readiness off, a while for the load
 // balancers to see it, then the sockets are closed evenly over the window.
 // Without clients there is nothing to wait for.
-func (e *edge) drain(ctx context.Context) {
+func (e *edge) drain(ctx context.Context, goAway func()) {
 	e.draining.Store(true)
 	live := e.hub.Stats()
 	if live.Sockets+live.Streams > 0 {
@@ -127,6 +127,7 @@ func (e *edge) drain(ctx context.Context) {
 		defer t.Stop()
 		<-t.C
 	}
+	goAway() // over HTTP/2 who comes back would come back here
 	ctx, cancel := context.WithTimeout(ctx, e.window+closing)
 	defer cancel()
 	_ = e.hub.Drain(ctx) // what is left by then is cut

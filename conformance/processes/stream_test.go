@@ -158,9 +158,10 @@ func (s *socket) close() { s.once.Do(func() { s.done(); s.ws.Close() }) }
 
 // eventStream is a subscription over Server-Sent Events.
 type eventStream struct {
-	body   io.Closer
-	lines  *bufio.Reader
-	cancel context.CancelFunc
+	body    io.Closer
+	lines   *bufio.Reader
+	cancel  context.CancelFunc
+	retries int // how often it was told when to come back
 }
 
 // streams has no time limit: its answers go on for ever.
@@ -198,9 +199,17 @@ func dialEventSource(ctx context.Context, base, token string, c call) (stream, e
 }
 
 func openEvents(req *http.Request) (stream, error) {
+	s, err := openEventsBy(&streams, req)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func openEventsBy(client *http.Client, req *http.Request) (*eventStream, error) {
 	req.Header.Set("Accept", "text/event-stream")
 	ctx, cancel := context.WithCancel(req.Context())
-	resp, err := streams.Do(req.WithContext(ctx))
+	resp, err := client.Do(req.WithContext(ctx))
 	if err != nil {
 		cancel()
 		return nil, err
@@ -214,29 +223,37 @@ func openEvents(req *http.Request) (stream, error) {
 	return &eventStream{body: resp.Body, lines: bufio.NewReader(resp.Body), cancel: cancel}, nil
 }
 
-// next reads up to the next event, as the HTML standard says; the events of
-// this service have one data line each.
-func (s *eventStream) next() (result, error) {
-	var event, id, data string
+// next reads up to the next event.
+func (s *eventStream) next() (r result, err error) {
+	id, data, err := s.event()
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal([]byte(data), &r); err != nil {
+		return r, err
+	}
+	if r.Extensions.Cursor != id {
+		return r, fmt.Errorf("the event's id is %q, its cursor %q", id, r.Extensions.Cursor)
+	}
+	return r, nil
+}
+
+// event reads up to the next event of the type next, as the HTML standard says;
+// the events of this service have one data line each.
+func (s *eventStream) event() (id, data string, err error) {
+	var event string
 	for {
 		line, err := s.lines.ReadString('\n')
 		if err != nil {
-			return result{}, err
+			return "", "", err
 		}
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
 		value = strings.TrimPrefix(value, " ")
 		switch {
 		case line == "\n" && event == "complete":
-			return result{}, errComplete
+			return "", "", errComplete
 		case line == "\n" && event == "next":
-			var r result
-			if err := json.Unmarshal([]byte(data), &r); err != nil {
-				return r, err
-			}
-			if r.Extensions.Cursor != id {
-				return r, fmt.Errorf("the event's id is %q, its cursor %q", id, r.Extensions.Cursor)
-			}
-			return r, nil
+			return id, data, nil
 		case line == "\n":
 			event, id, data = "", "", ""
 		case name == "event":
@@ -245,6 +262,8 @@ func (s *eventStream) next() (result, error) {
 			id = value
 		case name == "data":
 			data += value
+		case name == "retry":
+			s.retries++
 		}
 	}
 }

@@ -67,6 +67,7 @@ type subscriber struct {
 	apis  []*api
 	what  call
 	after string // where it begins
+	dials []dial // its transports; none: all
 	via   int    // counts through the transports
 	on    int    // counts through the apis
 	// silence is how long nothing may come before it takes its connection for
@@ -120,7 +121,11 @@ func (s *subscriber) session(ctx context.Context) error {
 	if known > 0 {
 		cursor = s.events[known-1].Cursor
 	}
-	open := transports[s.via%len(transports)]
+	dials := s.dials
+	if dials == nil {
+		dials = transports
+	}
+	open := dials[s.via%len(dials)]
 	st, err := open(ctx, s.apis[s.on%len(s.apis)].url, s.token, s.what.resume(cursor))
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"testing"
+	"time"
 
 	"tidings/internal/proc"
 )
@@ -21,7 +22,7 @@ func TestBothVersionsOfHTTPAreServed(t *testing.T) {
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) })
 	ended := make(chan error, 1)
 	go func() {
-		ended <- proc.ServeHTTP(ctx, slog.New(slog.DiscardHandler), l, h, func(context.Context) {})
+		ended <- proc.ServeHTTP(ctx, slog.New(slog.DiscardHandler), l, h, func(context.Context, func()) {})
 	}()
 	for _, want := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		protocols := new(http.Protocols)
@@ -43,5 +44,78 @@ func TestBothVersionsOfHTTPAreServed(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// While a process drains, what runs over an HTTP/2 connection goes on, and what
+// its client sends next comes over another one.
+func TestClientsLeaveAConnectionAndWhatRunsOnItGoesOn(t *testing.T) {
+	t.Parallel()
+	l, err := proc.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := make(chan struct{})
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.RemoteAddr+"\n")
+		if r.URL.Path == "/long" {
+			_ = http.NewResponseController(w).Flush()
+			<-release
+			_, _ = io.WriteString(w, "the end")
+		}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended, drained := make(chan error, 1), make(chan struct{})
+	go func() {
+		ended <- proc.ServeHTTP(ctx, silent, l, h, func(_ context.Context, goAway func()) {
+			goAway()
+			goAway() // once is enough
+			<-drained
+		})
+	}()
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	client := &http.Client{Transport: &http.Transport{Protocols: protocols}}
+	get := func(path string) (from string, rest io.ReadCloser) {
+		t.Helper()
+		resp, err := client.Get("http://" + l.Addr().String() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := make([]byte, 0, 64)
+		for b := [1]byte{}; b[0] != '\n'; line = append(line, b[0]) {
+			if _, err := io.ReadFull(resp.Body, b[:]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return string(line), resp.Body
+	}
+	first, rest := get("/long")
+	defer rest.Close()
+	if from, body := get("/"); from != first {
+		t.Errorf("came from %s and from %s", first, from)
+	} else {
+		body.Close()
+	}
+	cancel()
+	deadline := time.Now().Add(10 * time.Second)
+	for from := first; from == first; {
+		if time.Now().After(deadline) {
+			t.Fatal("the client stays on its connection")
+		}
+		var body io.ReadCloser
+		from, body = get("/")
+		body.Close()
+	}
+	close(release)
+	if got, err := io.ReadAll(rest); string(got) != "the end" {
+		t.Errorf("what ran ended with %q, %v", got, err)
+	}
+	close(drained)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if _, err := net.Dial("tcp", l.Addr().String()); err == nil {
+		t.Error("the listener is still open")
 	}
 }

@@ -1,0 +1,336 @@
+//go:build conformance
+
+package processes
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// http2 is a client that speaks HTTP/2 in the clear, as proxies do: many streams
+// over a connection. It reads the frames that come.
+type http2 struct {
+	*http.Client
+	mu    sync.Mutex
+	away  map[string]int // GOAWAY frames by connection, which the local address names
+	cuts  []string       // event streams that ended without telling their client to come back
+	no    int            // streams that were refused
+	conns int
+}
+
+func newHTTP2(t testing.TB) *http2 {
+	h := &http2{away: map[string]int{}}
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	transport := &http.Transport{Protocols: protocols, ResponseHeaderTimeout: 4 * time.Second, DialContext: h.dial}
+	t.Cleanup(transport.CloseIdleConnections)
+	h.Client = &http.Client{Transport: transport}
+	return h
+}
+
+func (h *http2) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.conns++
+	h.away[conn.LocalAddr().String()] = 0
+	return &framed{Conn: conn, client: h}, nil
+}
+
+// framed notes the frames that it reads (RFC 9113, 4.1).
+type framed struct {
+	net.Conn
+	client *http2
+	head   []byte // of the frame that comes
+	skip   int    // what is still to come of one
+}
+
+func (f *framed) Read(b []byte) (int, error) {
+	n, err := f.Conn.Read(b)
+	f.note(b[:n])
+	return n, err
+}
+
+func (f *framed) note(b []byte) {
+	const header, goAway = 9, 7
+	for len(b) > 0 {
+		if f.skip > 0 {
+			n := min(f.skip, len(b))
+			b, f.skip = b[n:], f.skip-n
+			continue
+		}
+		n := min(header-len(f.head), len(b))
+		f.head, b = append(f.head, b[:n]...), b[n:]
+		if len(f.head) < header {
+			return
+		}
+		f.skip = int(binary.BigEndian.Uint32(append([]byte{0}, f.head[:3]...)))
+		if f.head[3] == goAway {
+			f.client.mu.Lock()
+			f.client.away[f.LocalAddr().String()]++
+			f.client.mu.Unlock()
+		}
+		f.head = f.head[:0]
+	}
+}
+
+// over is a dial whose streams must end by telling their client to come back.
+func (h *http2) over(open func(context.Context, string, string, call) (*eventStream, stream, error)) dial {
+	return func(ctx context.Context, base, token string, c call) (stream, error) {
+		events, st, err := open(ctx, base, token, c)
+		if err != nil {
+			h.mu.Lock()
+			h.no++
+			h.mu.Unlock()
+			return nil, err
+		}
+		return ending{st, func(err error) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			if err != io.EOF || events.retries != 2 { // one at the beginning
+				h.cuts = append(h.cuts, fmt.Sprintf("%v after %d retry fields", err, events.retries))
+			}
+		}}, nil
+	}
+}
+
+// ending tells how a stream has ended.
+type ending struct {
+	stream
+	tell func(error)
+}
+
+func (e ending) next() (result, error) {
+	r, err := e.stream.next()
+	if err != nil {
+		e.tell(err)
+	}
+	return r, err
+}
+
+// events has a connection for each operation, as far as its client knows.
+func (h *http2) events(ctx context.Context, base, token string, c call) (*eventStream, stream, error) {
+	req, err := graphqlRequest(ctx, base, token, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := openEventsBy(h.Client, req)
+	return s, s, err
+}
+
+// single reserves a stream, opens it and sends it the operation.
+func (h *http2) single(ctx context.Context, base, token string, c call) (*eventStream, stream, error) {
+	send := func(method, stream string, body any) (*http.Request, error) {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		req, err := http.NewRequestWithContext(ctx, method, base+"/graphql", bytes.NewReader(text))
+		if err != nil {
+			return nil, err
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Authorization", "Bearer "+token)
+		req.Header.Set("X-GraphQL-Event-Stream-Token", stream)
+		return req, nil
+	}
+	do := func(method, stream string, body any, want int) (string, error) {
+		req, err := send(method, stream, body)
+		if err != nil {
+			return "", err
+		}
+		resp, err := h.Do(req)
+		if err != nil {
+			return "", err
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err == nil && resp.StatusCode != want {
+			err = fmt.Errorf("%s: %s %s", method, resp.Status, text)
+		}
+		return string(text), err
+	}
+	ticket, err := do(http.MethodPut, "", nil, http.StatusCreated)
+	if err != nil {
+		return nil, nil, err
+	}
+	req, err := send(http.MethodGet, ticket, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	events, err := openEventsBy(h.Client, req)
+	if err != nil {
+		return nil, nil, err
+	}
+	extensions := map[string]any{"operationId": operationID}
+	if cursor := c.cursor(); cursor != "" {
+		extensions["cursor"] = cursor
+	}
+	c.Extensions = extensions
+	if _, err := do(http.MethodPost, ticket, c, http.StatusAccepted); err != nil {
+		events.close()
+		return nil, nil, err
+	}
+	return events, shared{events}, nil
+}
+
+// shared is an operation on a stream that could carry others.
+type shared struct{ *eventStream }
+
+func (s shared) next() (result, error) {
+	var m struct {
+		ID      string `json:"id"`
+		Payload result `json:"payload"`
+	}
+	_, data, err := s.event()
+	if err != nil {
+		return m.Payload, err
+	}
+	if err := json.Unmarshal([]byte(data), &m); err != nil || m.ID != operationID {
+		return m.Payload, fmt.Errorf("a result for operation %q: %w", m.ID, err)
+	}
+	return m.Payload, nil
+}
+
+// door passes each connection on to the api that is set at the moment, as a load
+// balancer does that sees which are ready.
+type door struct {
+	url string
+	mu  sync.Mutex
+	to  string
+}
+
+func newDoor(t testing.TB, to *api) *door {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &door{url: "http://" + l.Addr().String()}
+	d.lead(to)
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	t.Cleanup(func() { cancel(); l.Close(); wg.Wait() })
+	wg.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() { d.pass(ctx, conn) })
+		}
+	})
+	return d
+}
+
+func (d *door) lead(to *api) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.to = strings.TrimPrefix(to.url, "http://")
+}
+
+func (d *door) pass(ctx context.Context, conn net.Conn) {
+	defer conn.Close()
+	d.mu.Lock()
+	to := d.to
+	d.mu.Unlock()
+	back, err := net.Dial("tcp", to)
+	if err != nil {
+		return
+	}
+	defer back.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { defer cancel(); _, _ = io.Copy(back, conn) })
+	wg.Go(func() { defer cancel(); _, _ = io.Copy(conn, back) })
+	<-ctx.Done()
+	conn.Close()
+	back.Close()
+	wg.Wait()
+}
+
+// Over HTTP/2 all event streams of a client share a connection, on which it
+// would come back to the process that it is to leave. It is told to go away, each
+// stream is told when to come back after what waits for it, and nothing is lost
+// or doubled.
+func TestEventStreamsOverHTTP2MoveWhenTheirAPIIsToldToStop(t *testing.T) {
+	t.Parallel()
+	const window, many = 2 * time.Second, 24
+	c := &cluster{data: t.TempDir()}
+	c.nats, c.bus = startNATS(t)
+	env := []string{"TIDINGS_NATS_URL=" + c.bus}
+	c.workers = []*process{startWorker(t, "worker", c.data, env)}
+	for i := range 2 {
+		c.apis = append(c.apis, startAPI(t, fmt.Sprintf("api %d", i+1), c.data, env, "--drain-delay", "0s", "--drain-window", window.String()))
+	}
+	author := c.authors(t, 1)[0]
+	entrance := newDoor(t, c.apis[0])
+	h := newHTTP2(t)
+	dials := []dial{h.over(h.events), h.over(h.single)}
+	w := &steadyWriter{apis: c.apis[1:], token: author, ledger: newLedger()}
+	a := &audience{errs: make(chan error, many)}
+	begin := cursorOf(t, c.apis[1], anybody, postChanges, func() { _ = w.write(t.Context(), textBefore) })
+	if resp, err := h.Get(entrance.url + "/graphql?query={__typename}"); err != nil { // one connection, before many want one
+		t.Fatal(err)
+	} else {
+		resp.Body.Close()
+	}
+	for i := range many {
+		s := &subscriber{
+			name: fmt.Sprintf("subscriber %d", i), token: author, what: postChanges, after: begin,
+			apis: []*api{{url: entrance.url}}, dials: dials[i%2 : i%2+1],
+		}
+		a.all = append(a.all, s)
+		a.wg.Go(func() { a.errs <- s.run(t.Context()) })
+	}
+	writers := launch(t, w.ledger, func(ctx context.Context) error { w.run(ctx); return nil })
+	poll(t, 20*time.Second, "all have heard something", func() error {
+		for _, s := range a.all {
+			if s.count() == 0 {
+				return errors.New(s.name + " has heard nothing")
+			}
+		}
+		return nil
+	})
+	if h.conns != 1 {
+		t.Errorf("they came over %d connections", h.conns)
+	}
+	entrance.lead(c.apis[1])
+	c.apis[0].terminate(t)
+	if code := c.apis[0].exit(t, window+10*time.Second); code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+	writers.progress(t, 2)
+	writers.end(t)
+	poll(t, patience, "the last post is made", func() error { return w.write(t.Context(), lastText) })
+	w.ledger.check(t, a.wait(t, 20*time.Second))
+	if got := a.resumed(); got != many {
+		t.Errorf("%d streams were resumed %d times", many, got)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, cut := range h.cuts {
+		t.Errorf("a stream ended with %s", cut)
+	}
+	away := 0
+	for _, n := range h.away {
+		away += n
+	}
+	if away != 1 || h.no > 0 {
+		t.Errorf("%d connections were told to go away, %d streams were refused", away, h.no)
+	}
+}
