@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -270,42 +269,15 @@ func (d *door) pass(ctx context.Context, conn net.Conn) {
 func TestEventStreamsOverHTTP2MoveWhenTheirAPIIsToldToStop(t *testing.T) {
 	t.Parallel()
 	const window, many = 2 * time.Second, 24
-	c := &cluster{data: t.TempDir()}
-	c.nats, c.bus = startNATS(t)
-	env := []string{"TIDINGS_NATS_URL=" + c.bus}
-	c.workers = []*process{startWorker(t, "worker", c.data, env)}
-	for i := range 2 {
-		c.apis = append(c.apis, startAPI(t, fmt.Sprintf("api %d", i+1), c.data, env, "--drain-delay", "0s", "--drain-window", window.String()))
-	}
-	author := c.authors(t, 1)[0]
+	c := twoAPIs(t, "--drain-delay", "0s", "--drain-window", window.String())
 	entrance := newDoor(t, c.apis[0])
 	h := newHTTP2(t)
-	dials := []dial{h.over(h.events), h.over(h.single)}
-	w := &steadyWriter{apis: c.apis[1:], token: author, ledger: newLedger()}
-	a := &audience{errs: make(chan error, many)}
-	begin := cursorOf(t, c.apis[1], anybody, postChanges, func() { _ = w.write(t.Context(), textBefore) })
 	if resp, err := h.Get(entrance.url + "/graphql?query={__typename}"); err != nil { // one connection, before many want one
 		t.Fatal(err)
 	} else {
 		resp.Body.Close()
 	}
-	for i := range many {
-		s := &subscriber{
-			name: fmt.Sprintf("subscriber %d", i), token: author, what: postChanges, after: begin,
-			apis: []*api{{url: entrance.url}}, dials: dials[i%2 : i%2+1],
-		}
-		a.all = append(a.all, s)
-		a.wg.Go(func() { a.errs <- s.run(t.Context()) })
-	}
-	writers := launch(t, w.ledger, func(ctx context.Context) error { w.run(ctx); return nil })
-	poll(t, 20*time.Second, "all have heard something", func() error {
-		for _, s := range a.all {
-			if s.count() == 0 {
-				return errors.New(s.name + " has heard nothing")
-			}
-		}
-		return nil
-	})
+	m := move(t, c, []*api{{url: entrance.url}}, []dial{h.over(h.events), h.over(h.single)}, many)
 	if h.conns != 1 {
 		t.Errorf("they came over %d connections", h.conns)
 	}
@@ -314,13 +286,7 @@ func TestEventStreamsOverHTTP2MoveWhenTheirAPIIsToldToStop(t *testing.T) {
 	if code := c.apis[0].exit(t, window+10*time.Second); code != 0 {
 		t.Errorf("exit status %d", code)
 	}
-	writers.progress(t, 2)
-	writers.end(t)
-	poll(t, patience, "the last post is made", func() error { return w.write(t.Context(), lastText) })
-	w.ledger.check(t, a.wait(t, 20*time.Second))
-	if got := a.resumed(); got != many {
-		t.Errorf("%d streams were resumed %d times", many, got)
-	}
+	m.finish(t)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, cut := range h.cuts {
