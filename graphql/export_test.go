@@ -137,8 +137,6 @@ func Cached(e *Engine) (texts int, size int64) {
 	return e.documents.cache.Len(), e.documents.size.Load()
 }
 
-func AcceptsGzip(accept []string) bool { return acceptsGzip(accept) }
-
 // Unreadable is what becomes of a message of Subscription.<field> when reading
 // it panics.
 func (e *Engine) Unreadable(field string, data []byte) error {

@@ -309,7 +309,7 @@ func (a *answerer) write(status int, body []byte) {
 	h.Add("Vary", "Accept, Accept-Encoding"+a.vary)
 	h.Set("X-Content-Type-Options", "nosniff")
 	a.exchange.Status = status
-	if len(body) < minGzip || !acceptsGzip(a.r.Header.Values("Accept-Encoding")) {
+	if len(body) < minGzip || !AcceptsGzip(a.r.Header.Values("Accept-Encoding")) {
 		a.writeBytes(status, body)
 		return
 	}

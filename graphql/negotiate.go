@@ -95,9 +95,9 @@ func preferenceFor(offer string, ranges []mediaRange) (p preference) {
 	return p
 }
 
-// acceptsGzip reports whether the Accept-Encoding headers allow gzip, and do not
+// AcceptsGzip reports whether the Accept-Encoding headers allow gzip, and do not
 // prefer that nothing is encoded.
-func acceptsGzip(accept []string) bool {
+func AcceptsGzip(accept []string) bool {
 	gzip, any, identity := -1.0, 0.0, 0.0
 	for item := range strings.SplitSeq(strings.Join(accept, ","), ",") {
 		coding, params, _ := strings.Cut(item, ";")

@@ -28,6 +28,14 @@ const maxBlocks = 100
 
 const xsiNS = "http://www.w3.org/2001/XMLSchema-instance"
 
+// versionOf is the version that a media type stands for.
+func versionOf(contentType string) version {
+	if media, _, _ := mime.ParseMediaType(contentType); media == mediaType[soap12] {
+		return soap12
+	}
+	return soap11
+}
+
 // contentType is the media type of an answer.
 func (v version) contentType() string { return mediaType[v] + "; charset=utf-8" }
 
@@ -48,14 +56,12 @@ type request struct {
 // the one to answer in. The order of the checks is that of the Basic Profile:
 // version, headers that must be understood, everything else.
 //
-// own is the namespace of the contract, for header blocks of its own.
-func readEnvelope(data []byte, contentType, own string) (*request, *failure) {
-	media, params, _ := mime.ParseMediaType(contentType)
-	r := &request{action: params["action"]}
-	if media == mediaType[soap12] {
-		r.version = soap12
-	}
-	t, err := xmltree.Scan(data, params["charset"])
+// own is the namespace of the contract, for header blocks of its own; most is how
+// many bytes an envelope may have.
+func readEnvelope(data []byte, contentType, own string, most int) (*request, *failure) {
+	_, params, _ := mime.ParseMediaType(contentType)
+	r := &request{action: params["action"], version: versionOf(contentType)}
+	t, err := xmltree.ScanWithin(data, params["charset"], most)
 	if err != nil {
 		return r, failed(err)
 	}

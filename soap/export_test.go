@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tidings/schema"
+	"tidings/xmltree"
 )
 
 // WSDL prints the contract of a schema.
@@ -51,7 +52,7 @@ func NewCodec(m *schema.Model) (*Codec, error) {
 
 // Decode reads an envelope to the operation's name and its variables as JSON.
 func (c *Codec) Decode(envelope []byte, contentType string) (operation string, variables []byte, err error) {
-	r, f := readEnvelope(envelope, contentType, c.contract.namespace)
+	r, f := readEnvelope(envelope, contentType, c.contract.namespace, xmltree.MaxBytes)
 	if f != nil {
 		return "", nil, f.Error
 	}
@@ -89,7 +90,7 @@ func Lexical(m *schema.Model, scalar, text string) (string, error) {
 
 // Read reads an envelope as far as it can be read, whatever it is.
 func (c *Codec) Read(envelope []byte) {
-	r, f := readEnvelope(envelope, "text/xml; charset=utf-8", c.contract.namespace)
+	r, f := readEnvelope(envelope, "text/xml; charset=utf-8", c.contract.namespace, xmltree.MaxBytes)
 	if f != nil {
 		return
 	}

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"tidings/bus"
+	"tidings/graphql"
 	"tidings/quota"
 	"tidings/schema"
-	"tidings/xmltree"
 )
 
 // Gateway is the edge: GET prints the WSDL, POST carries an envelope over the
@@ -27,6 +27,7 @@ import (
 type Gateway struct {
 	bus     *bus.Bus
 	options Options
+	packer  packer
 	wsdls   [2]document // by version: with the port of SOAP 1.1 alone, and with both
 }
 
@@ -109,27 +110,63 @@ func (g *Gateway) post(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "send the envelope as text/xml (SOAP 1.1) or application/soap+xml (SOAP 1.2)", http.StatusUnsupportedMediaType)
 		return
 	}
-	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		w.Header().Set("Accept-Encoding", "identity")
-		http.Error(w, "send the envelope uncompressed", http.StatusUnsupportedMediaType)
+	coding, ok := codingOf(r.Header.Values("Content-Encoding"))
+	if !ok {
+		w.Header().Set("Accept-Encoding", codings)
+		http.Error(w, "send the envelope as it is, or in one of the codings "+codings, http.StatusUnsupportedMediaType)
 		return
 	}
-	envelope, err := io.ReadAll(http.MaxBytesReader(w, r.Body, xmltree.MaxBytes))
+	envelope, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(g.options.MaxEnvelope)))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		http.Error(w, "the envelope is larger than "+strconv.Itoa(xmltree.MaxBytes)+" bytes", http.StatusRequestEntityTooLarge)
+		http.Error(w, "the envelope is larger than "+strconv.Itoa(g.options.MaxEnvelope)+" bytes", http.StatusRequestEntityTooLarge)
 		return
 	}
 	if err != nil {
 		http.Error(w, "the envelope ended early", http.StatusBadRequest)
 		return
 	}
-	g.forward(w, r, envelope)
+	g.forward(w, r, envelope, coding)
 }
 
 // forward hands the envelope to a worker and its answer to the caller.
-func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, envelope []byte) {
+func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, envelope []byte, coding string) {
 	id := rand.Text()
 	w.Header().Set("X-Request-Id", id)
+	h := g.headers(r, id)
+	ctx, cancel := patient(r.Context(), envelope, coding != "")
+	defer cancel()
+	sent := envelope
+	if coding == "" && !g.carries(sent) {
+		if packed, smaller := g.packer.pack(sent); smaller {
+			sent, coding = packed, codingGzip
+		}
+	}
+	if !g.carries(sent) {
+		http.Error(w, "the envelope is larger than what the bus carries: send less at a time", http.StatusRequestEntityTooLarge)
+		return
+	}
+	if coding != "" {
+		h.Set(headerContentEncoding, coding)
+	}
+	answer, err := g.bus.Call(ctx, g.bus.Subjects().SOAP(g.options.Version, g.options.Service), h, sent)
+	if err == nil && answer.Header.Get(headerContentEncoding) != "" && h.Get(headerAcceptEncoding) == "" {
+		answer.Data, err = inflate(answer.Data, codingGzip, maxAnswer, func() error { return nil })
+		delete(answer.Header, headerContentEncoding)
+	}
+	if err != nil {
+		answer = g.failed(r, envelope, id, err)
+	}
+	reply(w, answer)
+}
+
+// maxAnswer is how many bytes an answer may have that was packed for the bus alone.
+const maxAnswer = 2 * maxEnvelope
+
+// carries reports whether an envelope fits into a message of the bus.
+func (g *Gateway) carries(envelope []byte) bool { return len(envelope)+room <= g.bus.MaxPayload() }
+
+// headers are those that an envelope has on the bus.
+func (g *Gateway) headers(r *http.Request, id string) bus.Header {
 	h := bus.Header{
 		headerContentType:   {r.Header.Get("Content-Type")},
 		headerAction:        {r.Header.Get("SOAPAction")},
@@ -143,23 +180,22 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, envelope []byt
 	if r.TLS != nil || g.options.TrustTransport {
 		h.Set(headerPrivate, "1")
 	}
-	ctx, cancel := patient(r.Context(), envelope)
-	defer cancel()
-	answer, err := g.bus.Call(ctx, g.bus.Subjects().SOAP(g.options.Version, g.options.Service), h, envelope)
-	if err != nil {
-		answer = g.failed(r, envelope, id, err)
+	if graphql.AcceptsGzip(r.Header.Values("Accept-Encoding")) {
+		h.Set(headerAcceptEncoding, codingGzip)
 	}
-	for _, key := range [...]string{headerContentType, headerRetryAfter} {
+	return h
+}
+
+// reply writes a worker's answer.
+func reply(w http.ResponseWriter, answer bus.Message) {
+	for _, key := range [...]string{headerContentType, headerContentEncoding, headerRetryAfter} {
 		if value := answer.Header.Get(key); value != "" {
 			w.Header().Set(key, value)
 		}
 	}
-	status := http.StatusInternalServerError
-	switch answer.Header.Get(headerStatus) {
-	case "200":
-		status = http.StatusOK
-	case "202": // the sender wanted no answer
-		status = http.StatusAccepted
+	status, err := strconv.Atoi(answer.Header.Get(headerStatus))
+	if err != nil || http.StatusText(status) == "" {
+		status = http.StatusInternalServerError
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(answer.Data)))
 	w.WriteHeader(status)
@@ -173,7 +209,7 @@ func (g *Gateway) failed(r *http.Request, envelope []byte, id string, err error)
 	if f.ours() && r.Context().Err() == nil {
 		g.options.Logger.LogAttrs(r.Context(), slog.LevelWarn, "envelope not answered", slog.String("request_id", id), slog.Any("error", err))
 	}
-	v := guessVersion(envelope)
+	v := guessVersion(envelope, r.Header.Get("Content-Type"))
 	h := bus.Header{headerContentType: {v.contentType()}, headerStatus: {"500"}}
 	if after := f.retryAfter(); after > 0 {
 		h.Set(headerRetryAfter, strconv.Itoa(after))
@@ -182,12 +218,15 @@ func (g *Gateway) failed(r *http.Request, envelope []byte, id string, err error)
 }
 
 // guessVersion tells the version of an envelope that is not parsed: by the
-// namespace that comes first in it.
-func guessVersion(envelope []byte) version {
+// namespace that comes first in it, or else by its media type.
+func guessVersion(envelope []byte, contentType string) version {
 	head := envelope[:min(len(envelope), 4096)]
 	twelve := bytes.Index(head, []byte(envelopeNS[soap12]))
 	eleven := bytes.Index(head, []byte(envelopeNS[soap11]))
-	if twelve >= 0 && (eleven < 0 || twelve < eleven) {
+	switch {
+	case twelve < 0 && eleven < 0:
+		return versionOf(contentType)
+	case twelve >= 0 && (eleven < 0 || twelve < eleven):
 		return soap12
 	}
 	return soap11

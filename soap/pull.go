@@ -219,9 +219,10 @@ func (w *waker) Next([]byte, string) bool { w.wake(); return false }
 func (w *waker) End([]byte) { w.wake() }
 
 // patient bounds a call by what a pull may take that waits, when the envelope may
-// be one; nothing else is read of it. Otherwise the bus's own bound holds.
-func patient(ctx context.Context, envelope []byte) (context.Context, context.CancelFunc) {
-	if !bytes.Contains(envelope, []byte(pullWait)) {
+// be one; nothing else is read of it, and one that is packed may be. Otherwise the
+// bus's own bound holds.
+func patient(ctx context.Context, envelope []byte, packed bool) (context.Context, context.CancelFunc) {
+	if !packed && !bytes.Contains(envelope, []byte(pullWait)) {
 		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, maxWait*time.Second+5*answering)

@@ -19,14 +19,16 @@ import (
 // and Authorization, which are those of the HTTP request; and those of the
 // answer, besides Content-Type and Retry-After.
 const (
-	headerContentType   = "Content-Type"
-	headerAction        = "SOAPAction"
-	headerAuthorization = "Authorization"
-	headerRequestID     = "Tidings-Request-Id"
-	headerClient        = "Tidings-Client"  // address that the request came from
-	headerPrivate       = "Tidings-Private" // "1": nobody on the way could read the request
-	headerStatus        = "Tidings-Status"  // HTTP status of the answer
-	headerRetryAfter    = "Retry-After"     // seconds
+	headerContentType     = "Content-Type"
+	headerContentEncoding = "Content-Encoding" // of both: gzip or deflate, where they are packed
+	headerAcceptEncoding  = "Accept-Encoding"  // gzip, where the caller takes that
+	headerAction          = "SOAPAction"
+	headerAuthorization   = "Authorization"
+	headerRequestID       = "Tidings-Request-Id"
+	headerClient          = "Tidings-Client"  // address that the request came from
+	headerPrivate         = "Tidings-Private" // "1": nobody on the way could read the request
+	headerStatus          = "Tidings-Status"  // HTTP status of the answer
+	headerRetryAfter      = "Retry-After"     // seconds
 )
 
 // Service is the worker's end: it answers the envelopes that gateways put on
@@ -41,6 +43,8 @@ type Service struct {
 	ready    chan struct{}
 	stopping chan struct{} // closed when Run is to end
 	waiting  chan struct{} // a place for each pull that waits
+	large    largeOnes
+	packer   packer
 }
 
 // NewService returns the service for the contract of m. The engine must be of
@@ -56,7 +60,7 @@ func NewService(b *bus.Bus, m *schema.Model, e *graphql.Engine, a *auth.Accounts
 		return nil, err
 	}
 	return &Service{bus: b, engine: e, accounts: a, verifier: v, contract: c, options: o, ready: make(chan struct{}),
-		stopping: make(chan struct{}), waiting: make(chan struct{}, maxWaiting)}, nil
+		stopping: make(chan struct{}), waiting: make(chan struct{}, maxWaiting), large: make(largeOnes, maxLarge)}, nil
 }
 
 // Run waits for Options.Ready, then answers envelopes until ctx ends, and
@@ -87,29 +91,33 @@ func (s *Service) Run(ctx context.Context) error {
 // Ready is closed once the service takes envelopes.
 func (s *Service) Ready() <-chan struct{} { return s.ready }
 
-// handle answers one envelope. A fault is an answer like any other: it never
+// answer answers one envelope. A fault is an answer like any other: it never
 // returns an error.
-func (s *Service) handle(ctx context.Context, m bus.Message) ([]byte, bus.Header, error) {
-	request, f := readEnvelope(m.Data, m.Header.Get(headerContentType), s.contract.namespace)
-	v := request.version
-	h := bus.Header{headerContentType: {v.contentType()}, headerStatus: {"200"}}
+func (s *Service) answer(ctx context.Context, m bus.Message) ([]byte, bus.Header, error) {
+	request, f := readEnvelope(m.Data, m.Header.Get(headerContentType), s.contract.namespace, s.options.MaxEnvelope)
+	h := bus.Header{headerContentType: {request.version.contentType()}, headerStatus: {"200"}}
 	if f == nil {
 		var out []byte
 		if out, f = s.call(ctx, request, m.Header); f == nil {
 			return request.addressing.answered(out, h, false)
 		}
 	}
-	f.requestID = m.Header.Get(headerRequestID)
-	s.refusal(ctx, f, m.Header)
+	return s.refused(ctx, request, f, m.Header)
+}
+
+// refused answers with a fault.
+func (s *Service) refused(ctx context.Context, r *request, f *failure, asked bus.Header) ([]byte, bus.Header, error) {
+	h := bus.Header{headerContentType: {r.version.contentType()}, headerStatus: {"500"}}
+	f.requestID = asked.Get(headerRequestID)
+	s.refusal(ctx, f, asked)
 	if f.Code == fault.Internal {
 		s.options.Logger.LogAttrs(ctx, slog.LevelError, "envelope not answered", slog.String("request_id", f.requestID), slog.Any("error", f.Error))
 	}
-	h.Set(headerStatus, "500")
 	if after := f.retryAfter(); after > 0 {
 		h.Set(headerRetryAfter, strconv.Itoa(after))
 	}
-	header := request.addressing.appendReply(request.echo, s.contract.faultAction(request, f))
-	return request.addressing.answered(f.envelope(v, s.contract.namespace, header), h, true)
+	header := r.addressing.appendReply(r.echo, s.contract.faultAction(r, f))
+	return r.addressing.answered(f.envelope(r.version, s.contract.namespace, header), h, true)
 }
 
 // call does what the envelope asks for.

@@ -23,6 +23,7 @@ import (
 	"strings"
 
 	"tidings/quota"
+	"tidings/xmltree"
 )
 
 // Options configure both ends. The zero value is complete for a Service whose
@@ -47,6 +48,9 @@ type Options struct {
 	// Concurrency bounds the envelopes that one Service works on at a time;
 	// default 64.
 	Concurrency int
+	// MaxEnvelope is how many bytes an envelope may have, as it comes and unpacked;
+	// default xmltree.MaxBytes, 1 MiB, and at most 16 MiB.
+	MaxEnvelope int
 	// Ready is closed when reads have caught up with the log for the first time:
 	// that of the feed. Service.Run takes no envelope before. nil means at once.
 	Ready <-chan struct{}
@@ -64,6 +68,9 @@ type Options struct {
 	// Passwords, tokens and envelopes are never logged.
 	Logger *slog.Logger
 }
+
+// maxEnvelope bounds Options.MaxEnvelope.
+const maxEnvelope = 16 << 20
 
 func (o Options) withDefaults() (Options, error) {
 	if o.Service == "" {
@@ -86,6 +93,10 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Concurrency <= 0 {
 		o.Concurrency = 64
 	}
+	if o.MaxEnvelope <= 0 {
+		o.MaxEnvelope = xmltree.MaxBytes
+	}
+	o.MaxEnvelope = min(o.MaxEnvelope, maxEnvelope)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

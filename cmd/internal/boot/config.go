@@ -33,6 +33,7 @@ type Config struct {
 	Origins        string `env:"ORIGINS" flag:"origins" help:"origins of web pages that may call and open sockets, comma separated, or *; default: the same origin"`
 	TrustTransport bool   `env:"TRUST_TRANSPORT" flag:"trust-transport" help:"a proxy in front ends TLS, so passwords of SOAP callers may come over plain HTTP"`
 	Service        string `env:"SERVICE" flag:"service" help:"name of the SOAP service; default: the schema directory's name and Service"`
+	MaxEnvelope    int    `env:"SOAP_MAX_ENVELOPE" flag:"soap-max-envelope" envDefault:"1048576" help:"bytes of a SOAP envelope, as it comes and unpacked; at most 16777216"`
 
 	NATSURL    string `env:"NATS_URL" secret:"true" help:"servers of the bus, comma separated; none: one is embedded, and api is the worker too"`
 	NATSListen string `env:"NATS_LISTEN" flag:"nats-listen" help:"address where the embedded bus accepts other clients; empty for none"`
@@ -186,6 +187,7 @@ func (c *Config) check() error {
 		{c.CacheMaxAge >= 0, "TIDINGS_CACHE_MAX_AGE must not be negative"},
 		{c.MaxConnectionAge == 0 || c.MaxConnectionAge >= time.Second, "TIDINGS_MAX_CONNECTION_AGE must be 0 or at least 1s, such as 1h"},
 		{c.DrainDelay >= 0 && c.DrainWindow >= 0, "TIDINGS_DRAIN_DELAY and TIDINGS_DRAIN_WINDOW must not be negative"},
+		{c.MaxEnvelope >= 1<<10 && c.MaxEnvelope <= 16<<20, "TIDINGS_SOAP_MAX_ENVELOPE must be from 1024 to 16777216"},
 		{c.Schema != "", "TIDINGS_SCHEMA must name the directory of the *.graphql files"},
 		{c.Prefix != "" && !strings.ContainsAny(c.Prefix, ".*> \t"), "TIDINGS_PREFIX must be one token of a subject: no dots, blanks and wildcards"},
 	} {
