@@ -122,8 +122,8 @@ type cluster struct {
 	balancer *balancer
 }
 
-// newCluster starts them; pages of the origin may call.
-func newCluster(t *testing.T, n int, origin string) *cluster {
+// newCluster starts them; pages of the origin may call. The apis have more settings.
+func newCluster(t *testing.T, n int, origin string, more ...string) *cluster {
 	t.Helper()
 	b := bustest.Open(t, bus.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0"})
 	env := []string{"TIDINGS_NATS_URL=" + b.URL(), "TIDINGS_JWT_SECRET=" + secret}
@@ -147,7 +147,7 @@ func newCluster(t *testing.T, n int, origin string) *cluster {
 	c := &cluster{}
 	for range n {
 		listen := freePort(t)
-		c.apis = append(c.apis, run("api", "--listen", listen, "--origins", origin))
+		c.apis = append(c.apis, run("api", append([]string{"--listen", listen, "--origins", origin}, more...)...))
 		c.backends = append(c.backends, listen)
 	}
 	c.balancer = balance(t, c.backends)

@@ -1,6 +1,6 @@
 // Subscribes to the changes of posts with each client, and prints a line of JSON
 // for each event. The clients come back by themselves; that they miss nothing
-// is web/resume.js, and for the old client resumeOld below.
+// is web/resume.js, and for the old client resume_old.mjs.
 import { ApolloClient, HttpLink, InMemoryCache, gql } from "@apollo/client";
 import { GraphQLWsLink } from "@apollo/client/link/subscriptions";
 import { WebSocketLink } from "@apollo/client/link/ws";
@@ -10,6 +10,7 @@ import { createClient as createWS } from "graphql-ws";
 import { SubscriptionClient } from "subscriptions-transport-ws";
 import WebSocket from "ws";
 import { resume } from "../../web/resume.js";
+import { resumeOld } from "./resume_old.mjs";
 
 const [url, token] = process.argv.slice(2);
 const socket = url.replace("http", "ws");
@@ -52,24 +53,4 @@ function urql(name, transport) {
   const forwardSubscription = request => ({ subscribe: sink => ({ unsubscribe: transport.subscribe({ query: request.query, variables: request.variables }, sink) }) });
   const client = new Client({ url, exchanges: [fetchExchange, subscriptionExchange({ forwardSubscription })], preferGetMethod: false });
   client.subscription(query, {}).subscribe(result => sink(name).next({ data: result.data, errors: result.error?.message }));
-}
-
-// resumeOld makes a SubscriptionClient put the last cursor into what it repeats.
-function resumeOld(client) {
-  const request = client.request.bind(client);
-  client.request = operation => {
-    const repeated = { ...operation, extensions: { ...operation.extensions } };
-    const results = request(repeated);
-    const subscribe = results.subscribe;
-    results.subscribe = observer => subscribe({
-      next(result) {
-        repeated.extensions.cursor = result.extensions?.cursor;
-        observer.next(result);
-      },
-      error: error => observer.error?.(error),
-      complete: () => observer.complete?.(),
-    });
-    return results;
-  };
-  return client;
 }
