@@ -45,10 +45,12 @@ clients: ## install the foreign clients that conformance needs
 	@/usr/bin/python3 -c 'import zeep' 2>/dev/null && php -m 2>/dev/null | grep -qx soap || \
 	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-zeep php-cli php-soap)
 	@command -v ip >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends iproute2)
+	@test -e /usr/share/java/wss4j.jar && command -v javac >/dev/null || \
+	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends default-jdk-headless libwss4j-java libslf4j-java libcommons-logging-java)
 	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
 	@for p in conformance/*/package.json examples/*/package.json; do (cd $$(dirname $$p) && npm ci --silent --no-audit --no-fund); done
 
-conformance: clients build ## the walks against foreign clients: graphql-http, Apollo, urql, graphql-js, graphql-ws, graphql-sse, Chromium, zeep, PHP, several processes
+conformance: clients build ## the walks against foreign clients: graphql-http, Apollo, urql, graphql-js, graphql-ws, graphql-sse, Chromium, zeep, PHP, WSS4J, several processes
 	go test -tags conformance -count=1 -timeout 15m ./conformance/...
 
 bench: ## ratios against the baselines, in one run

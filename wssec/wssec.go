@@ -8,7 +8,7 @@
 //
 // Specifications: OASIS Web Services Security 1.1.1 (SOAP Message Security, X.509
 // Certificate Token Profile), WS-I Basic Security Profile 1.1, XML Signature 1.1,
-// Exclusive XML Canonicalization 1.0.
+// Exclusive XML Canonicalization 1.0, XML Encryption 1.1 (AES-GCM, AES-CBC, RSA).
 package wssec
 
 import "fmt"

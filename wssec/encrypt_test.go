@@ -1,0 +1,98 @@
+package wssec_test
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"tidings/wssec"
+)
+
+var answers = map[string]string{
+	"no header":    `<soap:Envelope xmlns:soap="` + soapNS + `" xmlns:tns="urn:t"><soap:Body><tns:secret>42</tns:secret></soap:Body></soap:Envelope>`,
+	"other header": `<soap:Envelope xmlns:soap="` + soapNS + `" xmlns:tns="urn:t"><soap:Header><tns:Errors/></soap:Header><soap:Body><tns:secret>42</tns:secret></soap:Body></soap:Envelope>`,
+	"a timestamp":  `<soap:Envelope xmlns:soap="` + soapNS + `" xmlns:tns="urn:t"><soap:Header><w:Security xmlns:w="` + wssec.SecurityNS + `"><tns:Timestamp/></w:Security></soap:Header><soap:Body><tns:secret>42</tns:secret></soap:Body></soap:Envelope>`,
+}
+
+// An answer is encrypted as the request was; decrypted it is what it was before.
+func TestAnswersAreEncrypted(t *testing.T) {
+	t.Parallel()
+	by := map[string]wssec.Method{"": {}}
+	for _, name := range []string{"ski", "oaep11-sha256", "cbc-rsa15"} {
+		o, err := open(t, read(t, name+".xml"), wssec.Keyring{ours(t)}, wssec.Allow{CBC: true, RSA15: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		by[name] = o.Method
+	}
+	algorithms := map[string][]string{
+		"":              {"xmlenc11#aes256-gcm", "rsa-oaep-mgf1p"},
+		"ski":           {"xmlenc11#aes128-gcm", "rsa-oaep-mgf1p"},
+		"oaep11-sha256": {"xmlenc11#aes256-gcm", "xmlenc11#rsa-oaep", "xmlenc11#mgf1sha256", "xmlenc#sha256"},
+		"cbc-rsa15":     {"xmlenc#aes128-cbc", "xmlenc#rsa-1_5"},
+	}
+	for name, method := range by {
+		for what, answer := range answers {
+			got, err := wssec.Encrypt([]byte(answer), ours(t).Certificate, method)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, a := range algorithms[name] {
+				if !bytes.Contains(got, []byte(a+`"`)) {
+					t.Errorf("%s, as %s: %s is not in %s", what, name, a, got)
+				}
+			}
+			if bytes.Contains(got, []byte("secret")) {
+				t.Errorf("%s: %s", what, got)
+			}
+			o, refused := open(t, got, wssec.Keyring{ours(t)}, wssec.Allow{CBC: true, RSA15: true})
+			if refused != nil {
+				t.Errorf("%s, as %s: %v in %s", what, name, refused, got)
+				continue
+			}
+			_, want, _ := strings.Cut(answer, "<soap:Body>")
+			if _, body, _ := strings.Cut(o.Tree.Source(), "<soap:Body>"); body != want {
+				t.Errorf("%s, as %s: %s", what, name, body)
+			}
+		}
+	}
+}
+
+// FuzzOpen: whatever comes is decrypted or refused. The seeds are messages of
+// foreign clients.
+func FuzzOpen(f *testing.F) {
+	files, err := os.ReadDir("testdata/encrypted")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file.Name(), ".xml") {
+			f.Add(read(f, file.Name()))
+		}
+	}
+	for _, plain := range []string{"", "<a/>", "</s:Body><s:Body>", "<xenc:EncryptedData/>"} {
+		f.Add([]byte(sealed(f, plain, "Content", aes256GCM, oaep)))
+		f.Add([]byte(sealed(f, plain, "Element", aes256CBC, pkcs15)))
+	}
+	keys := wssec.Keyring{ours(f)}
+	f.Fuzz(func(t *testing.T, message []byte) {
+		o, refused := wssec.OpenDocument(message, keys, wssec.Allow{CBC: true, RSA15: true})
+		if refused == nil && o != nil && len(o.Tree.Source()) > len(message)*4 {
+			t.Fatalf("%d bytes became %d", len(message), len(o.Tree.Source()))
+		}
+	})
+}
+
+// FuzzContent: no cipher text makes a cipher panic, and what is sealed opens.
+func FuzzContent(f *testing.F) {
+	for n := range 70 {
+		f.Add(bytes.Repeat([]byte{byte(n)}, n), uint8(n))
+	}
+	f.Fuzz(func(t *testing.T, data []byte, n uint8) {
+		wssec.OpenContent(data, n)
+		if got, err := wssec.SealAndOpen(data, n); err != nil || !bytes.Equal(got, data) {
+			t.Fatalf("%x became %x, %v", data, got, err)
+		}
+	})
+}
