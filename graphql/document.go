@@ -70,12 +70,16 @@ func (d *documents) add(doc *document) {
 	}
 }
 
-// document returns the parsed and validated document of a text.
-func (e *Engine) document(text string) (*document, gqlerror.List) {
+// maxTrustedTokens bounds a document of the service's own.
+const maxTrustedTokens = 100_000
+
+// document returns the parsed and validated document of a text. The limits on what
+// strangers write do not hold for one that is the service's own.
+func (e *Engine) document(text string, trusted bool) (*document, gqlerror.List) {
 	if doc, ok := e.documents.cache.Get(text); ok {
 		return doc, nil
 	}
-	doc, errs := e.parse(text)
+	doc, errs := e.parse(text, trusted)
 	if errs != nil {
 		return nil, errs
 	}
@@ -83,19 +87,23 @@ func (e *Engine) document(text string) (*document, gqlerror.List) {
 	return doc, nil
 }
 
-func (e *Engine) parse(text string) (*document, gqlerror.List) {
+func (e *Engine) parse(text string, trusted bool) (*document, gqlerror.List) {
 	plain, bad := plainEscapes(text)
 	if bad != nil {
 		return nil, gqlerror.List{bad}
 	}
-	tree, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: plain}, e.options.Limits.Tokens)
+	limits := e.options.Limits
+	if trusted {
+		limits.Tokens, limits.Aliases, limits.Depth, limits.Roots = maxTrustedTokens, maxSelections, maxSelections, maxSelections
+	}
+	tree, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: plain}, limits.Tokens)
 	if err != nil {
 		return nil, withCode(gqlerror.List{gqlerror.WrapIfUnwrapped(err)}, fault.ParseFailed)
 	}
 	if len(tree.Operations) == 0 {
 		return nil, gqlerror.List{refuse(nil, fault.ValidationFailed, "The document holds no operation.")}
 	}
-	depth, bad := survey(tree, &e.options.Limits)
+	depth, bad := survey(tree, &limits)
 	if bad != nil {
 		return nil, gqlerror.List{bad}
 	}
@@ -112,6 +120,14 @@ func (e *Engine) parse(text string) (*document, gqlerror.List) {
 	}
 	slices.Sort(c.conditions)
 	return &document{text: text, ast: tree, conditions: slices.Compact(c.conditions), plans: map[planKey]*plan{}}, nil
+}
+
+// Check returns why a document of the service's own cannot be run, nil when it can.
+func (e *Engine) Check(document string) error {
+	if _, errs := e.parse(document, true); errs != nil {
+		return errs
+	}
+	return nil
 }
 
 // validationRules are gqlparser's without two: its field merging is quadratic

@@ -162,7 +162,7 @@ func (o *Operations) check(e *Engine) error {
 		if bad[doc.text] {
 			continue
 		}
-		if _, list := e.parse(doc.text); list != nil {
+		if _, list := e.parse(doc.text, false); list != nil {
 			bad[doc.text] = true
 			errs = append(errs, fmt.Errorf("%s: %w", doc.origin, list))
 		}

@@ -37,7 +37,7 @@ type Request struct {
 	IdempotencyKey string `json:"-"`
 
 	// Trusted marks a document that is the service's own: it runs although it
-	// is not registered.
+	// is not registered, and may be larger than those of strangers.
 	Trusted bool `json:"-"`
 	// Counted marks a part of something that was counted as used when it began: it
 	// is not counted once more. What one operation may cost holds all the same.
@@ -81,7 +81,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*operation, *Response)
 	if r.Query == "" {
 		return nil, e.failure(gqlerror.List{refuse(nil, fault.BadRequest, "Must provide a query.")})
 	}
-	doc, errs := e.document(r.Query)
+	doc, errs := e.document(r.Query, r.Trusted)
 	if errs != nil {
 		return nil, e.failure(errs)
 	}
@@ -157,7 +157,7 @@ func (e *Engine) Kind(ctx context.Context, r Request) (string, error) {
 	if _, err := e.identify(ctx, &r); err != nil {
 		return "", err
 	}
-	doc, errs := e.document(r.Query)
+	doc, errs := e.document(r.Query, r.Trusted)
 	if errs != nil {
 		return "", fault.New(codeOf(errs[0]), "%s", errs[0].Message)
 	}

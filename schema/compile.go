@@ -31,6 +31,7 @@ func (c *compiler) compile() *Model {
 			c.functions(model, def)
 		}
 	}
+	c.checkSOAP(model)
 	return model
 }
 

@@ -20,8 +20,13 @@ func TestExamplesOfTheDocumentationLoad(t *testing.T) {
 		t.Fatalf("found %d examples", len(blocks))
 	}
 	for _, block := range blocks {
-		sdl, _, _ := strings.Cut(block, "```")
-		if _, err := schema.Load(fstest.MapFS{"schema.graphql": {Data: []byte(sdl)}}); err != nil {
+		sdl, rest, _ := strings.Cut(block, "```")
+		dir := fstest.MapFS{"schema.graphql": {Data: []byte(sdl)}}
+		if _, after, ok := strings.Cut(rest, "```graphql operations\n"); ok {
+			operations, _, _ := strings.Cut(after, "```")
+			dir["operations.graphql"] = &fstest.MapFile{Data: []byte(operations)}
+		}
+		if _, err := schema.Load(dir); err != nil {
 			t.Errorf("%v in\n%s", err, sdl)
 		}
 	}

@@ -99,12 +99,12 @@ func (c *compiler) embeddedInput(def *ast.Definition) *ast.Definition {
 }
 
 // inputField is a stored field as a field of an input: with its description,
-// constraint, default, weight and, unless it must be given, deprecation.
+// constraint, default, name in SOAP and, unless it must be given, deprecation.
 func (c *compiler) inputField(field *ast.FieldDefinition) *ast.FieldDefinition {
 	input := &ast.FieldDefinition{Name: field.Name, Type: c.inputType(field.Type), Description: field.Description, DefaultValue: defaultLiteral(field)}
 	for _, directive := range field.Directives {
 		switch directive.Name {
-		case "constraint":
+		case "constraint", "soap":
 			input.Directives = append(input.Directives, directive)
 		case "deprecated":
 			if !input.Type.NonNull || input.DefaultValue != nil {

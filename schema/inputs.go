@@ -79,7 +79,8 @@ func (e *expansion) updateInput(r *Resource) *ast.Definition {
 		}
 		input := e.inputField(e.declaration(r, field))
 		input.Type, input.DefaultValue = nullable(input.Type), nil
-		input.Directives = append(input.Directives.ForNames("constraint"), e.deprecation(r, field)...)
+		input.Directives = append(input.Directives.ForNames("constraint"), e.declaration(r, field).Directives.ForNames("soap")...)
+		input.Directives = append(input.Directives, e.deprecation(r, field)...)
 		def.Fields = append(def.Fields, input)
 	}
 	return def

@@ -33,7 +33,8 @@ const contractFile = "contract.graphql"
 const generatedMark = "# Generated"
 
 // Load reads every *.graphql file of the directory (not of the ones below it)
-// and compiles them as one schema. It leaves out contract.graphql, every file
+// and compiles them as one schema; files that begin with an operation or a
+// fragment hold the Operations of the model. It leaves out contract.graphql, every file
 // that begins with the mark of a generated contract, and names that begin with a
 // dot: editors put their own things beside a file.
 //
@@ -59,7 +60,9 @@ func LoadWith(dir fs.FS, o Options) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read schema: %w", err)
 	}
+	sources, stored := splitSources(sources)
 	doc := parseSources(sources, &r)
+	documents := parseOperations(stored, &r)
 	if err := r.err(); err != nil {
 		return nil, err
 	}
@@ -75,6 +78,10 @@ func LoadWith(dir fs.FS, o Options) (*Model, error) {
 		return nil, err
 	}
 	c.expand(model)
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	c.operations(model, documents)
 	if err := r.err(); err != nil {
 		return nil, err
 	}
@@ -141,7 +148,11 @@ func parseSources(sources []*ast.Source, r *reporter) *ast.SchemaDocument {
 		}
 		doc, err := parser.ParseSchemaWithLimit(source, maxTokens)
 		if err != nil {
-			r.foreign(err, "correct the GraphQL syntax here")
+			remedy := "correct the GraphQL syntax here"
+			if strings.Contains(err.Error(), `Unexpected Name "query"`) || strings.Contains(err.Error(), `Unexpected Name "mutation"`) || strings.Contains(err.Error(), `Unexpected Name "fragment"`) {
+				remedy = "keep operations in files of their own"
+			}
+			r.foreign(err, remedy)
 			continue
 		}
 		merged.Merge(doc)

@@ -22,6 +22,9 @@ type Model struct {
 	// Fingerprint is the hex SHA-256 of everything that decides how records are
 	// stored and indexed. A view built under another fingerprint is rebuilt.
 	Fingerprint string
+	// Operations are those that the adopter stored for SOAP beside the schema, in
+	// the order of their names.
+	Operations []*Operation
 
 	resources map[string]*Resource
 	roots     map[string]*Root
@@ -33,8 +36,17 @@ type Model struct {
 	inputCosts map[member]float64
 }
 
-// Type is a type as SDL writes it: named or a list, with or without `!`.
-type Type = ast.Type
+// What rooms need of the contract's syntax tree.
+type (
+	// Type is a type as SDL writes it: named or a list, with or without `!`.
+	Type = ast.Type
+	// Definition is a type of the contract.
+	Definition = ast.Definition
+	// FieldDefinition is a field of one.
+	FieldDefinition = ast.FieldDefinition
+	// Directives stand on both.
+	Directives = ast.DirectiveList
+)
 
 // Resource returns the resource with the given type name, nil when there is none.
 func (m *Model) Resource(name string) *Resource { return m.resources[name] }

@@ -158,6 +158,8 @@ func printDirectives(list ast.DirectiveList) string {
 // printValue writes a literal in GraphQL's syntax.
 func printValue(v *ast.Value) string {
 	switch v.Kind {
+	case ast.Variable:
+		return "$" + v.Raw
 	case ast.StringValue, ast.BlockValue:
 		return quote(v.Raw)
 	case ast.ListValue:

@@ -26,7 +26,8 @@ type operation struct {
 	mutation bool
 	args     []*part
 	result   *part
-	document string // its one root field has the alias "result"
+	document string // its one root field has the alias "result", unless it has several
+	several  bool   // the document has several root fields: the result holds each
 	wakes    string // of kindPull: the subscription whose events it tells
 }
 
@@ -37,13 +38,14 @@ const resultName = "result"
 // newContract maps a schema to operations. It fails where two names of the XML
 // would be one, or one in generated code of clients.
 func newContract(m *schema.Model, o Options) (*contract, error) {
-	b := &builder{model: m, types: map[string][]*xsdType{}}
+	b := newBuilder(m)
 	c := &contract{service: o.Service, version: o.Version, namespace: o.Namespace, byName: map[string]*operation{}}
 	for _, f := range b.roots() {
 		if op := b.operation(f); op != nil {
 			c.operations = append(c.operations, op)
 		}
 	}
+	c.operations = append(c.operations, b.storedOperations(c.operations)...)
 	slices.SortStableFunc(c.operations, func(x, y *operation) int { return cmp.Compare(x.name, y.name) })
 	for _, types := range b.types {
 		c.types = append(c.types, types...)
@@ -64,10 +66,10 @@ func (c *contract) checkNames() error {
 	take := func(name, what string) error {
 		key := strings.ToLower(name)
 		if other, ok := taken[key]; ok {
-			return fmt.Errorf("soap: %s and %s would both be called %s: rename one in the schema", other, what, name)
+			return fmt.Errorf("soap: %s and %s would both be called %s: rename one in the schema, or by @soap(name:)", other, what, name)
 		}
 		if strings.HasPrefix(key, "xml") {
-			return fmt.Errorf("soap: %s: names may not begin with xml: rename it in the schema", what)
+			return fmt.Errorf("soap: %s: names may not begin with xml: rename it in the schema, or by @soap(name:)", what)
 		}
 		taken[key] = what
 		return nil
@@ -96,7 +98,7 @@ func (t *xsdType) checkFields() error {
 	for _, f := range t.fields {
 		key := strings.ToLower(f.name)
 		if seen[key] {
-			return fmt.Errorf("soap: the type %s would have %s twice, or in two spellings: rename one in the schema", t.name, f.name)
+			return fmt.Errorf("soap: the type %s would have %s twice, or in two spellings: rename one in the schema, or by @soap(name:)", t.name, f.name)
 		}
 		seen[key] = true
 	}
@@ -110,19 +112,27 @@ type builder struct {
 	types map[string][]*xsdType // by name
 }
 
-// rootField is what the builder needs of a root field of the GraphQL contract.
+func newBuilder(m *schema.Model) *builder { return &builder{model: m, types: map[string][]*xsdType{}} }
+
+// rootField is what the builder needs of a root field of the GraphQL contract. Its
+// Kind is zero, and there is no Resource, where the field is the adopter's own.
 type rootField struct {
 	*schema.Root
-	doc  string
-	args []argument
+	soap     schema.SOAP
+	doc      string
+	typ      *schema.Type
+	args     []argument
+	mutation bool
 }
 
 // argument is an argument of a root field, or a field of an input type.
 type argument struct {
 	name, doc, defaults string
+	soap                schema.SOAP
 	typ                 *schema.Type
 }
 
+// roots returns the root fields that SOAP may show.
 func (b *builder) roots() []rootField {
 	var roots []rootField
 	contract := b.model.Contract
@@ -132,13 +142,16 @@ func (b *builder) roots() []rootField {
 			continue
 		}
 		for _, f := range def.Fields {
-			root := b.model.Root(typ, f.Name)
-			if root == nil {
+			field := rootField{Root: b.model.Root(typ, f.Name), soap: schema.SOAPOf(f.Directives), doc: described(f.Description, f.Directives),
+				typ: f.Type, mutation: typ == "Mutation"}
+			if field.Root == nil {
+				field.Root = &schema.Root{Name: f.Name}
+			}
+			if strings.HasPrefix(f.Name, "__") || field.soap.Hidden || field.Resource != nil && b.typeSOAP(field.Resource.Name).Hidden {
 				continue
 			}
-			field := rootField{Root: root, doc: f.Description}
 			for _, a := range f.Arguments {
-				arg := argument{name: a.Name, doc: a.Description, typ: a.Type}
+				arg := argument{name: a.Name, doc: described(a.Description, a.Directives), typ: a.Type}
 				if a.DefaultValue != nil {
 					arg.defaults = a.DefaultValue.String()
 				}
@@ -150,29 +163,46 @@ func (b *builder) roots() []rootField {
 	return roots
 }
 
+// typeSOAP is what @soap says on a type of the contract.
+func (b *builder) typeSOAP(typ string) schema.SOAP {
+	return schema.SOAPOf(b.model.Contract.Types[typ].Directives)
+}
+
+// typeName is what a type is called in the WSDL.
+func (b *builder) typeName(typ string) string { return cmp.Or(b.typeSOAP(typ).Name, typ) }
+
+// described is a description with what else people should know.
+func described(doc string, directives schema.Directives) string {
+	if reason := schema.Deprecation(directives); reason != "" {
+		doc = strings.TrimSpace(doc + "\nDeprecated: " + reason)
+	}
+	return doc
+}
+
 // operation maps a root field. It is nil for what SOAP does not show.
 func (b *builder) operation(f rootField) *operation {
-	op := &operation{doc: f.doc, kind: kindDocument}
-	one := &part{name: resultName, typ: b.object(f.Resource, whole)}
+	op := &operation{doc: f.doc, kind: kindDocument, mutation: f.mutation}
 	switch f.Kind {
 	case schema.RootGet:
 		op.name = "Get" + f.Resource.Name
-		one.optional = true
-		op.result = one
+		op.result = &part{name: resultName, typ: b.object(f.Resource, whole), optional: true}
 	case schema.RootList:
 		op.name = "List" + strings.ToUpper(f.Resource.Plural[:1]) + f.Resource.Plural[1:]
 		op.result = &part{name: resultName, typ: b.connection(f.Resource)}
 	case schema.RootCreate, schema.RootUpdate, schema.RootDelete:
 		verb := map[schema.RootKind]string{schema.RootCreate: "Create", schema.RootUpdate: "Update", schema.RootDelete: "Delete"}
 		op.name = verb[f.Kind] + f.Resource.Name
-		op.mutation = true
-		one.optional = mayBeUnread(f.Resource, actions[f.Kind])
-		op.result = one
+		op.result = &part{name: resultName, typ: b.object(f.Resource, whole), optional: mayBeUnread(f.Resource, actions[f.Kind])}
 	case schema.RootChanges:
 		return b.pull(f)
-	default:
+	case 0:
+		op.name = ownName(f)
+		op.result = b.ownResult(f)
+	}
+	if op.result == nil {
 		return nil
 	}
+	op.name = cmp.Or(f.soap.Name, op.name)
 	op.compile(f, b)
 	return op
 }
@@ -198,7 +228,7 @@ func mayBeUnread(r *schema.Resource, a schema.Action) bool {
 func (op *operation) compile(f rootField, b *builder) {
 	var declared, given []string
 	for _, a := range f.args {
-		p := b.input(a, f.Resource, f.Kind)
+		p := b.input(a, f.Kind != 0)
 		if p == nil {
 			continue
 		}

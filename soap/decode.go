@@ -76,7 +76,7 @@ func (d *decoder) object(parts []*part, e xmltree.Elem, at *place) error {
 			clears = child
 			continue
 		}
-		d.member(parts[i].name)
+		d.member(parts[i].member())
 		if err := d.value(parts[i].typ, child, here); err != nil {
 			return err
 		}
@@ -213,7 +213,7 @@ func (d *decoder) clear(parts []*part, given []bool, e xmltree.Elem, at *place) 
 			return fault.Input(here.String(), "the field %s is given a value, or cleared, already", field)
 		}
 		given[i] = true
-		d.member(field)
+		d.member(parts[i].member())
 		d.out = append(d.out, "null"...)
 	}
 	return nil

@@ -3,6 +3,7 @@ package soap
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 // result is what the engine answered, taken apart.
 type result struct {
 	root   []byte // the JSON of the root field; nil when it is null or absent
+	data   []byte // the JSON of all of them
 	errors []resultError
 }
 
@@ -39,6 +41,7 @@ func readResult(body []byte) (result, error) {
 		}
 		switch name {
 		case "data":
+			res.data = value
 			res.root, err = rootOf(value)
 		case "errors":
 			err = json.Unmarshal(value, &res.errors)
@@ -46,6 +49,55 @@ func readResult(body []byte) (result, error) {
 		return err
 	})
 	return res, err
+}
+
+// read takes the response to the operation's document apart. Of several root
+// fields the result is the object that holds them; one that failed fails it.
+func (op *operation) read(body []byte) (result, error) {
+	res, err := readResult(body)
+	if err != nil {
+		return res, err
+	}
+	if op.several {
+		res.root = res.data
+		if string(res.data) == "null" {
+			res.root = nil
+		}
+		for i, e := range res.errors {
+			if len(e.Path) < 2 {
+				res.root = nil
+			}
+			res.errors[i].Path = append([]any{resultName}, e.Path...)
+		}
+	}
+	for i := range res.errors {
+		res.errors[i].Extensions.Field = elementPath(op.args, res.errors[i].Extensions.Field)
+	}
+	return res, nil
+}
+
+// elementPath says by its elements where a value of the arguments stands.
+func elementPath(parts []*part, path string) string {
+	var out []string
+	for step := range strings.SplitSeq(path, ".") {
+		name, index, _ := strings.Cut(step, "[")
+		if index != "" {
+			index = "[" + index
+		}
+		i := slices.IndexFunc(parts, func(p *part) bool { return p.member() == name })
+		if i < 0 {
+			parts = nil
+			out = append(out, step)
+			continue
+		}
+		out = append(out, parts[i].name+index)
+		typ := parts[i].typ
+		for typ.form == formList {
+			typ = typ.item.typ
+		}
+		parts = typ.fields
+	}
+	return strings.Join(out, ".")
 }
 
 // members calls fn for each member of the object that comes next; fn consumes
@@ -101,7 +153,7 @@ func (op *operation) verdict(res result) (*failure, []resultError) {
 		return nil, left
 	case len(left) > 0 && (res.root == nil || !op.mutation):
 		return left[0].failure(), nil
-	case res.root == nil && !op.result.optional:
+	case res.root == nil && !op.result.optional && !op.result.nillable:
 		return failed(fmt.Errorf("%s: the result is null without an error", op.name)), nil
 	}
 	return nil, left
@@ -157,6 +209,9 @@ func (c *contract) answer(op *operation, r *request, res result, errors []result
 	}
 	out := beginBody(make([]byte, 0, 1024+2*len(res.root)), r.version, c.namespace, header)
 	out = append(append(append(out, "<tns:"...), op.name...), "Response>"...)
+	if res.root == nil && op.result.nillable {
+		res.root = []byte("null")
+	}
 	if res.root != nil {
 		var err error
 		if out, err = op.result.append(out, &jsonReader{data: res.root}); err != nil {

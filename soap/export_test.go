@@ -37,6 +37,21 @@ func Document(m *schema.Model, operation string) (string, error) {
 	return c.byName[operation].document, nil
 }
 
+// Documents returns those behind all operations, by their names.
+func Documents(m *schema.Model) (map[string]string, error) {
+	c, err := newContract(m, Options{Service: "Service", Version: "v1", Namespace: "urn:x"})
+	if err != nil {
+		return nil, err
+	}
+	documents := map[string]string{}
+	for _, op := range c.operations {
+		if op.document != "" {
+			documents[op.name] = op.document
+		}
+	}
+	return documents, nil
+}
+
 // Codec reads requests and writes answers without a service.
 type Codec struct{ contract *contract }
 
@@ -70,7 +85,7 @@ func (c *Codec) Decode(envelope []byte, contentType string) (operation string, v
 // Encode writes the answer to a response of the engine, or the fault.
 func (c *Codec) Encode(operation string, response []byte) ([]byte, error) {
 	op := c.contract.byName[operation]
-	res, err := readResult(response)
+	res, err := op.read(response)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +98,7 @@ func (c *Codec) Encode(operation string, response []byte) ([]byte, error) {
 
 // Lexical reads a value of a GraphQL scalar and returns it as JSON.
 func Lexical(m *schema.Model, scalar, text string) (string, error) {
-	b := &builder{model: m, types: map[string][]*xsdType{}}
+	b := newBuilder(m)
 	out, err := b.leaf(scalar).appendValue(nil, text)
 	return string(out), err
 }

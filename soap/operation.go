@@ -41,7 +41,7 @@ func (s *Service) runDocument(ctx context.Context, who auth.Principal, op *opera
 		}
 	}
 	response := s.engine.Execute(ctx, who, graphql.Request{Query: op.document, Variables: variables, Trusted: true})
-	res, err := readResult(response.Body)
+	res, err := op.read(response.Body)
 	if err != nil {
 		return nil, failed(err)
 	}

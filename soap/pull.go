@@ -2,6 +2,7 @@ package soap
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -49,7 +50,7 @@ func (b *builder) pull(f rootField) *operation {
 	if at(fieldAfter) < 0 {
 		return nil
 	}
-	op := &operation{name: "Pull" + f.Resource.Name + "Changes", kind: kindPull}
+	op := &operation{name: cmp.Or(f.soap.Name, "Pull"+f.Resource.Name+"Changes"), kind: kindPull}
 	op.doc = "The changes of " + f.Resource.Name + " records that the caller may read, oldest first, after a cursor. Pull, carry out the events, store the cursor, pull again: at once while hasMore is true."
 	op.result = &part{name: resultName, typ: b.changePage(f.Resource)}
 	op.args = []*part{{name: pullCursor, doc: docCursor, typ: b.leaf("String"), optional: true}}
@@ -71,14 +72,14 @@ func (b *builder) changePage(r *schema.Resource) *xsdType {
 	t, _ := b.declare(&xsdType{name: r.Name + "ChangePage", origin: "the changes of " + r.Name, form: formObject, doc: b.model.Contract.Types[r.Name+"ChangePage"].Description})
 	change, _ := b.declare(&xsdType{name: r.Name + "Change", origin: "a change of " + r.Name, form: formObject, doc: "A change of a " + r.Name + ".", fields: []*part{
 		{name: "kind", doc: docKind, typ: b.leaf("String")},
-		{name: "id", doc: b.description(r.Name+"Change", "id"), typ: b.leaf("ID")},
+		{name: "id", doc: b.model.Contract.Types[r.Name+"Change"].Fields.ForName("id").Description, typ: b.leaf("ID")},
 		{name: "cursor", doc: "Pulls after this event go on here.", typ: b.leaf("String")},
 		{name: "at", doc: "When it happened.", typ: b.leaf("DateTime")},
 		{name: r.Singular, doc: "The record after the change; absent when it was deleted, or may no longer be read.", typ: b.object(r, whole), optional: true},
 	}})
 	t.fields = []*part{
-		{name: "events", field: "nodes", doc: "The changes, oldest first.", typ: b.list(&part{name: "item", typ: change})},
-		{name: "cursor", field: "endCursor", doc: "Where the next pull begins. Store it when these events are carried out.", typ: b.leaf("String")},
+		{name: "events", source: "nodes", doc: "The changes, oldest first.", typ: b.list(&part{name: "item", typ: change})},
+		{name: "cursor", source: "endCursor", doc: "Where the next pull begins. Store it when these events are carried out.", typ: b.leaf("String")},
 		{name: "hasMore", doc: "There are more events already: pull again at once.", typ: b.leaf("Boolean")},
 	}
 	return t

@@ -2,6 +2,7 @@ package soap
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"strconv"
@@ -58,6 +59,14 @@ func NewService(b *bus.Bus, m *schema.Model, e *graphql.Engine, a *auth.Accounts
 	c, err := newContract(m, o)
 	if err != nil {
 		return nil, err
+	}
+	for _, op := range c.operations {
+		if op.document == "" {
+			continue
+		}
+		if err := e.Check(op.document); err != nil {
+			return nil, fmt.Errorf("soap: the operation %s cannot be run: %w", op.name, err)
+		}
 	}
 	return &Service{bus: b, engine: e, accounts: a, verifier: v, contract: c, options: o, ready: make(chan struct{}),
 		stopping: make(chan struct{}), waiting: make(chan struct{}, maxWaiting), large: make(largeOnes, maxLarge)}, nil

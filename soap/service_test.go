@@ -61,7 +61,13 @@ func serve(t testing.TB, s *resourcetest.Service, o soap.Options) *soap.Service 
 // serveFor starts a SOAP service with accounts of the test's.
 func serveFor(t testing.TB, s *resourcetest.Service, o soap.Options, a *auth.Accounts) *soap.Service {
 	t.Helper()
-	engine, err := graphql.New(s.Model, s.Client, s.Feed, graphql.Options{})
+	return serveWith(t, s, o, a, graphql.Options{})
+}
+
+// serveWith is serveFor by an engine with options of its own.
+func serveWith(t testing.TB, s *resourcetest.Service, o soap.Options, a *auth.Accounts, g graphql.Options) *soap.Service {
+	t.Helper()
+	engine, err := graphql.New(s.Model, s.Client, s.Feed, g)
 	if err != nil {
 		t.Fatal(err)
 	}

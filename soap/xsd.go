@@ -1,6 +1,7 @@
 package soap
 
 import (
+	"cmp"
 	"strings"
 
 	"tidings/schema"
@@ -35,6 +36,8 @@ type xsdType struct {
 	item   *part
 	values []enumValue
 	facets string // of a restricted simple type, as XSD
+	// condition is the GraphQL type of what a variant may hold.
+	condition string
 }
 
 type enumValue struct{ name, doc string }
@@ -43,11 +46,13 @@ type enumValue struct{ name, doc string }
 type part struct {
 	name     string
 	doc      string
-	field    string // of GraphQL; empty: the same name
 	typ      *xsdType
 	optional bool // minOccurs="0"
 	nillable bool
-	clears   bool // fieldsToNull: the names of fields to set to null
+	// source is what GraphQL calls it, empty when that is the name: of an input
+	// the field, of a result what is asked for, such as posts(limit: 5).
+	source string
+	clears bool // fieldsToNull: the names of fields to set to null
 }
 
 // depth of an object's shape.
@@ -59,20 +64,21 @@ const (
 )
 
 // object maps a resource's records. A summary leads nowhere, so no type ever
-// reaches itself; lists of records are left out.
+// reaches itself; lists of records are there where the schema includes them.
 func (b *builder) object(r *schema.Resource, s shape) *xsdType {
-	t := &xsdType{name: r.Name, origin: "the type " + r.Name, doc: r.Description, form: formObject}
+	name := b.typeName(r.Name)
+	t := &xsdType{name: name, origin: "the type " + r.Name, doc: r.Description, form: formObject, condition: r.Name}
 	if s == summary {
 		t.name += "Summary"
 		t.origin = "the summary of " + r.Name
-		t.doc = "What everybody may read of " + r.Name + ", without what it is related to."
+		t.doc = "What everybody may read of " + name + ", without what it is related to."
 	}
 	t, made := b.declare(t)
 	if made {
 		return t
 	}
-	for _, f := range r.Fields {
-		if p := b.output(r, f, s); p != nil {
+	for _, f := range b.model.Contract.Types[r.Name].Fields {
+		if p := b.output(r.Field(f.Name), f, s); p != nil {
 			t.fields = append(t.fields, p)
 		}
 	}
@@ -92,83 +98,58 @@ func (b *builder) declare(t *xsdType) (declared *xsdType, made bool) {
 }
 
 // output maps a field of a record; nil when the shape leaves it out. What the
-// caller may be refused can be absent or nil, whatever the schema promises.
-func (b *builder) output(r *schema.Resource, f *schema.Field, s shape) *part {
-	p := &part{name: f.Name, doc: b.description(r.Name, f.Name)}
-	private := f.Auth[schema.Read] != nil
+// caller may be refused can be absent or nil, whatever the schema promises: it
+// is nullable in the contract.
+func (b *builder) output(f *schema.Field, def *schema.FieldDefinition, s shape) *part {
+	said := schema.SOAPOf(def.Directives)
+	related, private := f.Relation != nil, f.Auth[schema.Read] != nil
 	switch {
-	case s == summary && (f.Relation != nil || private):
+	case said.Hidden, s == summary && (related || private), related && f.Relation.Many && !said.Include:
 		return nil
-	case f.Relation != nil && f.Relation.Many:
-		return nil
-	case f.Relation != nil:
-		p.typ, p.optional = b.object(f.Relation.Target, summary), true
-	default:
-		p.typ = b.valueOf(f.Type, f.Object)
-		mayLack := !f.Type.NonNull || private
-		p.optional = mayLack && p.typ.form == formList
-		p.nillable = mayLack && p.typ.form != formList
+	case related && f.Relation.Many:
+		items := b.list(&part{name: "item", typ: b.object(f.Relation.Target, summary)})
+		return b.outputPart(def, items)
+	case related:
+		return b.outputPart(def, b.object(f.Relation.Target, shape(said.Include)))
 	}
+	return b.outputPart(def, b.value(def.Type, summary))
+}
+
+// outputPart is a field of a result. What may be null is left out where it is an
+// object or a list, and nil where it is a value: clients differ on everything else.
+func (b *builder) outputPart(f *schema.FieldDefinition, typ *xsdType) *part {
+	p := &part{name: f.Name, doc: described(f.Description, f.Directives), typ: typ}
+	if name := schema.SOAPOf(f.Directives).Name; name != "" && name != f.Name {
+		p.name, p.source = name, f.Name
+	}
+	p.mayLack(!f.Type.NonNull)
 	return p
 }
 
-func (b *builder) description(typ, field string) string {
-	if def := b.model.Contract.Types[typ]; def != nil {
-		if f := def.Fields.ForName(field); f != nil {
-			return f.Description
-		}
-	}
-	return ""
+// mayLack says whether there can be no value in a result.
+func (p *part) mayLack(lacks bool) {
+	structured := p.typ.form == formList || p.typ.form == formObject || p.typ.form == formVariant
+	p.optional = lacks && structured
+	p.nillable = lacks && !structured
 }
 
 // connection maps a page of a list: the records, where the page ends, and what
 // else the connection says in leaf fields, such as totalCount.
 func (b *builder) connection(r *schema.Resource) *xsdType {
-	t, made := b.declare(&xsdType{name: r.Name + "Connection", origin: "the pages of " + r.Name, form: formObject,
+	t, made := b.declare(&xsdType{name: b.typeName(r.Name) + "Connection", origin: "the pages of " + r.Name, form: formObject, condition: r.Name + "Connection",
 		doc: "One page of a list. The next one begins after pageInfo/endCursor."})
 	if made {
 		return t
 	}
-	def := b.model.Contract.Types[t.name]
-	for _, f := range def.Fields {
-		p := &part{name: f.Name, doc: f.Description, nillable: !f.Type.NonNull}
-		leaf := b.model.Contract.Types[f.Type.Name()]
+	for _, f := range b.model.Contract.Types[r.Name+"Connection"].Fields {
 		switch {
 		case f.Name == "nodes":
-			p.typ = b.list(&part{name: "item", typ: b.object(r, whole)})
-		case f.Name == "pageInfo":
-			p.typ = b.plain("PageInfo")
-		case leaf.IsLeafType():
-			p.typ = b.typeOf(f.Type)
-		default:
-			continue
-		}
-		t.fields = append(t.fields, p)
-	}
-	return t
-}
-
-// plain maps an object that is no resource: its leaf fields.
-func (b *builder) plain(name string) *xsdType {
-	def := b.model.Contract.Types[name]
-	t, made := b.declare(&xsdType{name: name, origin: "the type " + name, doc: def.Description, form: formObject})
-	if made {
-		return t
-	}
-	for _, f := range def.Fields {
-		if b.model.Contract.Types[f.Type.Name()].IsLeafType() {
-			t.fields = append(t.fields, &part{name: f.Name, doc: f.Description, typ: b.typeOf(f.Type), nillable: !f.Type.NonNull})
+			t.fields = append(t.fields, b.outputPart(f, b.list(&part{name: "item", typ: b.object(r, whole)})))
+		case f.Name == "pageInfo" || b.model.Contract.Types[f.Type.Name()].IsLeafType():
+			t.fields = append(t.fields, b.outputPart(f, b.value(f.Type, summary)))
 		}
 	}
 	return t
-}
-
-// typeOf maps a GraphQL type whose leaf is a scalar or an enum.
-func (b *builder) typeOf(t *schema.Type) *xsdType {
-	if t.Elem == nil {
-		return b.leaf(t.NamedType)
-	}
-	return b.list(&part{name: "item", typ: b.typeOf(t.Elem), nillable: !t.Elem.NonNull})
 }
 
 // list wraps items. Only a wrapper keeps an empty list and no list apart.
@@ -179,7 +160,7 @@ func (b *builder) list(item *part) *xsdType {
 		stem = strings.ToUpper(stem[:1]) + stem[1:]
 	}
 	if item.nillable {
-		stem = "Nullable" + stem
+		stem += "Nullable"
 	}
 	item.optional = true // any number, none included
 	t, _ := b.declare(&xsdType{name: stem + "List", origin: "the list of " + item.typ.ref(), form: formList, item: item})
@@ -208,10 +189,12 @@ func (b *builder) leaf(name string) *xsdType {
 	t := restricted[name]
 	switch {
 	case t != nil:
+	case def != nil && def.Kind == "ENUM" && b.typeSOAP(name).OpenEnum:
+		t = &xsdType{base: "xsd:string", form: formText}
 	case def != nil && def.Kind == "ENUM":
 		t = &xsdType{base: "xsd:string", form: formEnum}
 		for _, v := range def.EnumValues {
-			t.values = append(t.values, enumValue{v.Name, v.Description})
+			t.values = append(t.values, enumValue{v.Name, described(v.Description, v.Directives)})
 		}
 	case def != nil && (name == "JSON" || !def.BuiltIn && def.Kind == "SCALAR" && b.anyJSON(name)):
 		return &xsdType{base: "xsd:string", form: formJSON}
@@ -220,10 +203,26 @@ func (b *builder) leaf(name string) *xsdType {
 	}
 	t.name, t.origin = name, "the type "+name
 	if def != nil {
-		t.doc = def.Description
+		t.name, t.doc = b.typeName(name), def.Description
+		if t.form == formText && def.Kind == "ENUM" {
+			t.doc = openValues(def)
+		}
 	}
 	t, _ = b.declare(t)
 	return t
+}
+
+// openValues describes an enum that may get more values.
+func openValues(def *schema.Definition) string {
+	lines := []string{strings.TrimSpace(def.Description + " More values may appear. Today:")}
+	for _, v := range def.EnumValues {
+		line := v.Name
+		if doc := described(v.Description, v.Directives); doc != "" {
+			line += ": " + doc
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // text reports whether an absent value and an empty one look alike to clients
@@ -248,12 +247,20 @@ func (t *xsdType) selection() string {
 	case formObject:
 		names := make([]string, len(t.fields))
 		for i, f := range t.fields {
-			names[i] = f.name + f.typ.selection()
-			if f.field != "" {
-				names[i] = f.name + ": " + f.field + f.typ.selection()
-			}
+			names[i] = f.selection()
 		}
 		return " { " + strings.Join(names, " ") + " }"
 	}
 	return ""
 }
+
+// selection is what the GraphQL selection set of an object says of the field.
+func (p *part) selection() string {
+	if p.source == "" {
+		return p.name + p.typ.selection()
+	}
+	return p.name + ": " + p.source + p.typ.selection()
+}
+
+// member is what GraphQL calls an element of an input.
+func (p *part) member() string { return cmp.Or(p.source, p.name) }

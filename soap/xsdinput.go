@@ -12,20 +12,22 @@ import (
 // clients send nil for whatever their program did not set.
 const clearName = "fieldsToNull"
 
-// input maps an argument of a root field. It is nil for what SOAP cannot hold:
-// inputs that reach themselves (filters), and lists of inputs.
-func (b *builder) input(a argument, r *schema.Resource, kind schema.RootKind) *part {
+// input maps an argument of a root field. Of a generated field it is nil for what
+// SOAP cannot hold: inputs that reach themselves (filters), and lists of inputs.
+func (b *builder) input(a argument, generated bool) *part {
 	p := &part{name: a.name, doc: a.doc, optional: !a.typ.NonNull || a.defaults != ""}
-	leafName := a.typ.Name()
-	def := b.model.Contract.Types[leafName]
+	if a.soap.Name != "" && a.soap.Name != a.name {
+		p.name, p.source = a.soap.Name, a.name
+	}
+	def := b.model.Contract.Types[a.typ.Name()]
 	switch {
 	case def == nil || def.Kind != "INPUT_OBJECT":
-		p.typ = b.typeOf(a.typ)
+		p.typ = b.value(a.typ, summary)
 		p.nillable = p.optional && p.typ.form != formList && (!p.typ.text() || a.defaults != "")
-	case r != nil && kind != 0 && (a.typ.Elem != nil || b.leads(leafName, leafName, nil)):
+	case generated && (a.typ.Elem != nil || b.leads(def.Name, def.Name, false, map[string]bool{})):
 		return nil
 	default:
-		p.typ = b.inputList(a.typ, func() *xsdType { return b.inputObject(leafName, r, kind) })
+		p.typ = b.inputList(a.typ, func() *xsdType { return b.inputObject(def) })
 	}
 	if a.defaults != "" {
 		p.doc = strings.TrimSpace(p.doc + " Default: " + a.defaults + ".")
@@ -33,26 +35,29 @@ func (b *builder) input(a argument, r *schema.Resource, kind schema.RootKind) *p
 	return p
 }
 
-// inputObject maps an input type. That of an update also takes clearName.
-func (b *builder) inputObject(typ string, r *schema.Resource, kind schema.RootKind) *xsdType {
-	def := b.model.Contract.Types[typ]
-	t, made := b.declare(&xsdType{name: typ, origin: "the input " + typ, doc: def.Description, form: formObject})
+// inputObject maps an input type, less the fields that lead back to it. That of an
+// update also takes clearName.
+func (b *builder) inputObject(def *schema.Definition) *xsdType {
+	oneOf := def.Directives.ForName("oneOf") != nil
+	t := &xsdType{name: b.typeName(def.Name), origin: "the input " + def.Name, doc: def.Description, form: formObject}
+	if oneOf && !strings.Contains(t.doc, exactlyOne) {
+		t.doc = strings.TrimSpace(t.doc + "\n" + exactlyOne)
+	}
+	t, made := b.declare(t)
 	if made {
 		return t
 	}
+	r, kind := b.inputOf(def.Name)
 	for _, f := range def.Fields {
-		a := argument{name: f.Name, doc: f.Description, typ: f.Type}
+		a := argument{name: f.Name, doc: described(f.Description, f.Directives), typ: f.Type, soap: schema.SOAPOf(f.Directives)}
 		if f.DefaultValue != nil {
 			a.defaults = f.DefaultValue.String()
 		}
-		if r != nil && kind == schema.RootCreate && a.defaults == "" && r.Field(f.Name) != nil {
+		if kind == schema.RootCreate && a.defaults == "" && r.Field(f.Name) != nil {
 			a.defaults = strings.Trim(string(r.Field(f.Name).Default), `"`)
 		}
-		if def.Directives.ForName("oneOf") == nil && b.leads(f.Type.Name(), typ, nil) {
-			continue
-		}
-		if p := b.input(a, nil, 0); p != nil {
-			t.fields = append(t.fields, p)
+		if !a.soap.Hidden && !b.cut(def, f) {
+			t.fields = append(t.fields, b.input(a, false))
 		}
 	}
 	if kind == schema.RootUpdate {
@@ -61,6 +66,29 @@ func (b *builder) inputObject(typ string, r *schema.Resource, kind schema.RootKi
 			typ: b.list(&part{name: "item", typ: b.leaf("String")})})
 	}
 	return t
+}
+
+const exactlyOne = "Exactly one field is given."
+
+// inputOf says for the create or the update of which resource an input type is.
+func (b *builder) inputOf(name string) (*schema.Resource, schema.RootKind) {
+	for _, r := range b.model.Resources {
+		switch name {
+		case "Create" + r.Name + "Input":
+			return r, schema.RootCreate
+		case "Update" + r.Name + "Input":
+			return r, schema.RootUpdate
+		}
+	}
+	return nil, 0
+}
+
+// cut reports whether a field of an input type is left out, because it leads back
+// to it. Of a @oneOf input only what never passes another input is: on every other
+// way there is a field that is cut.
+func (b *builder) cut(def *schema.Definition, f *schema.FieldDefinition) bool {
+	oneOf := def.Directives.ForName("oneOf") != nil
+	return f.Type.Name() == def.Name || b.leads(f.Type.Name(), def.Name, oneOf, map[string]bool{})
 }
 
 // inputList wraps an input object's type in the lists around it.
@@ -72,16 +100,14 @@ func (b *builder) inputList(t *schema.Type, object func() *xsdType) *xsdType {
 }
 
 // leads reports whether an input type holds another one, or is it when it holds
-// itself.
-func (b *builder) leads(typ, target string, above []string) bool {
+// itself. With oneOf only the ways by @oneOf inputs count.
+func (b *builder) leads(typ, target string, oneOf bool, seen map[string]bool) bool {
 	def := b.model.Contract.Types[typ]
-	if def == nil || def.Kind != "INPUT_OBJECT" || slices.Contains(above, typ) {
+	if def == nil || def.Kind != "INPUT_OBJECT" || seen[typ] || oneOf && def.Directives.ForName("oneOf") == nil {
 		return false
 	}
-	for _, f := range def.Fields {
-		if name := f.Type.Name(); name == target || b.leads(name, target, append(above, typ)) {
-			return true
-		}
-	}
-	return false
+	seen[typ] = true
+	return slices.ContainsFunc(def.Fields, func(f *schema.FieldDefinition) bool {
+		return f.Type.Name() == target || b.leads(f.Type.Name(), target, oneOf, seen)
+	})
 }
