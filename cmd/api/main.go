@@ -33,6 +33,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if len(args) > 0 && args[0] == "revoke" {
 		return revokeCommand(ctx, args[1:], environ, stdout)
 	}
+	if len(args) > 0 && args[0] == "soap" {
+		return soapCommand(args[1:], os.Stdin, stdout)
+	}
 	if len(args) > 0 && args[0] == "token" {
 		return tokenCommand(args[1:], environ, stdout)
 	}
@@ -53,11 +56,14 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	defer public.Close()
 	if c.PublicURL == "" {
-		c.PublicURL = localURL(public.Addr())
+		c.PublicURL = localURL(public.Addr(), c.TLSCert != "")
 	}
 	rooms, err := boot.Open(ctx, c, boot.Role{Edge: true, Writes: c.NATSURL == "", Console: stderr}, log)
 	if err != nil {
 		return err
+	}
+	if rooms.TLS != nil {
+		public = proc.Private(public, rooms.TLS)
 	}
 	defer proc.Collector()()
 	parts, err := parts(c, rooms, log, public, stdout)
@@ -100,10 +106,14 @@ func printer(w io.Writer) func(string, ...any) {
 }
 
 // localURL is how a client on this machine reaches the listener.
-func localURL(a net.Addr) string {
+func localURL(a net.Addr, private bool) string {
+	scheme := "http://"
+	if private {
+		scheme = "https://"
+	}
 	host, port, err := net.SplitHostPort(a.String())
 	if ip := net.ParseIP(host); err != nil || ip == nil || ip.IsUnspecified() || ip.IsLoopback() {
 		host = "localhost"
 	}
-	return "http://" + net.JoinHostPort(host, port)
+	return scheme + net.JoinHostPort(host, port)
 }

@@ -25,13 +25,14 @@ const social = "../../examples/social"
 type program struct {
 	url         string
 	user, admin string // tokens
+	client      *http.Client
 	soap        string // the envelope of the banner
 	stop        func() error
 }
 
 // start runs the program until the test ends. It returns when the banner says
 // that it answers.
-func start(t *testing.T, data string) *program {
+func start(t *testing.T, data string, settings ...string) *program {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	out, in := io.Pipe()
@@ -39,13 +40,13 @@ func start(t *testing.T, data string) *program {
 	var log bytes.Buffer
 	go func() {
 		args := []string{"--dev", "--schema", social, "--data", data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}
-		err := run(ctx, args, nil, in, &log)
+		err := run(ctx, append(args, settings...), nil, in, &log)
 		_ = in.CloseWithError(io.EOF)
 		ended <- err
 	}()
-	p := &program{stop: sync.OnceValue(func() error { cancel(); return <-ended })}
+	p := &program{client: http.DefaultClient, stop: sync.OnceValue(func() error { cancel(); return <-ended })}
 	text := p.banner(t, out)
-	p.url = find(t, text, `SSE +(http://\S+)/graphql`)
+	p.url = find(t, text, `SSE +(https?://\S+)/graphql`)
 	p.user = find(t, text, `USER_TOKEN=(\S+)`)
 	p.admin = find(t, text, `ADMIN_TOKEN=(\S+)`)
 	p.soap = find(t, text, `(?s)-d '\n(<soap:Envelope.*</soap:Envelope>)'`)
@@ -93,7 +94,7 @@ func (p *program) post(t *testing.T, path, contentType, token, body string) (int
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := p.client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +128,7 @@ func (p *program) subscribe(t *testing.T, query, after string) *bufio.Scanner {
 	if after != "" {
 		r.Header.Set("Last-Event-ID", after)
 	}
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := p.client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

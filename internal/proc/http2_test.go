@@ -2,10 +2,12 @@ package proc_test
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -51,9 +53,25 @@ func TestBothVersionsOfHTTPAreServed(t *testing.T) {
 // its client sends next comes over another one.
 func TestClientsLeaveAConnectionAndWhatRunsOnItGoesOn(t *testing.T) {
 	t.Parallel()
+	t.Run("in the clear", func(t *testing.T) { t.Parallel(); leave(t, false) })
+	t.Run("over TLS", func(t *testing.T) { t.Parallel(); leave(t, true) })
+}
+
+func leave(t *testing.T, private bool) {
 	l, err := proc.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
+	}
+	protocols, transport, scheme := new(http.Protocols), new(http.Transport), "http://"
+	protocols.SetUnencryptedHTTP2(!private)
+	protocols.SetHTTP2(private)
+	transport.Protocols = protocols
+	if private {
+		donor := httptest.NewTLSServer(nil) // of its certificate
+		defer donor.Close()
+		l = proc.Private(l, &tls.Config{Certificates: donor.TLS.Certificates, NextProtos: []string{"h2"}})
+		transport.TLSClientConfig = &tls.Config{RootCAs: donor.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
+		scheme = "https://"
 	}
 	release := make(chan struct{})
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -73,12 +91,10 @@ func TestClientsLeaveAConnectionAndWhatRunsOnItGoesOn(t *testing.T) {
 			<-drained
 		})
 	}()
-	protocols := new(http.Protocols)
-	protocols.SetUnencryptedHTTP2(true)
-	client := &http.Client{Transport: &http.Transport{Protocols: protocols}}
+	client := &http.Client{Transport: transport}
 	get := func(path string) (from string, rest io.ReadCloser) {
 		t.Helper()
-		resp, err := client.Get("http://" + l.Addr().String() + path)
+		resp, err := client.Get(scheme + l.Addr().String() + path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // ServeHTTP serves h on l, over HTTP/1.1 and HTTP/2 with prior knowledge (RFC
-// 9113, 3.3), until ctx ends; then it calls drain, and after it closes what is
+// 9113, 3.3), or as TLS has chosen where l is of Private, until ctx ends; then it calls drain, and after it closes what is
 // left, and l. drain gets a context that does not end with ctx, and a function
 // that tells the clients of the connections that there are to use others for
 // what they send next (RFC 9113, 6.8: GOAWAY); what runs on them goes on, and l
@@ -64,11 +64,12 @@ func serve(log *slog.Logger, l net.Listener, h http.Handler) *server {
 	// HTTP/2 in the clear is what proxies speak to those behind them.
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true) // over TLS, where l has it
 	protocols.SetUnencryptedHTTP2(true)
 	s := &server{ended: make(chan error, 1), stopped: make(chan struct{}), Server: &http.Server{
 		Handler:   h,
 		Protocols: protocols,
-		ErrorLog:  slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ErrorLog:  slog.NewLogLogger(quiet{log.Handler()}, slog.LevelWarn),
 		// Against clients that send or take a byte now and then. Streams set
 		// deadlines of their own, which replace these.
 		ReadHeaderTimeout: 10 * time.Second,

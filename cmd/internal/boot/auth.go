@@ -29,16 +29,14 @@ type Credentials struct {
 	Secret []byte
 	// Partner is the development account for SOAP; zero outside development mode.
 	Partner DevAccount
+
+	kept []*kept // the files of the accounts
 }
 
 // Credentials reads keys and accounts. In development mode missing ones are
 // made; otherwise the service refuses to start without keys.
 func (c Config) Credentials(log *slog.Logger) (Credentials, error) {
 	var out Credentials
-	accounts, err := auth.ParseAccounts([]byte(c.Accounts))
-	if err != nil {
-		return out, fmt.Errorf("TIDINGS_ACCOUNTS: %w", err)
-	}
 	tokens, err := c.tokens()
 	if err != nil {
 		return out, err
@@ -52,15 +50,14 @@ func (c Config) Credentials(log *slog.Logger) (Credentials, error) {
 	if c.Dev && len(secret) > 0 {
 		out.Secret = secret
 	}
-	if c.Dev && c.Accounts == "" && len(secret) > 0 {
+	if c.Dev && len(secret) > 0 {
 		out.Partner = DevAccount{User: "partner", Password: auth.DerivedSecret(secret, "partner"), Roles: schema.User | schema.Service}
-		accounts = append(accounts, auth.Account{User: out.Partner.User, Secrets: []string{out.Partner.Password}, Roles: out.Partner.Roles})
 	}
 	if len(secret) == 0 && !c.givenKeys() {
 		return out, errors.New("no key verifies tokens: set TIDINGS_JWT_JWKS, TIDINGS_JWT_KEYS_FILE or TIDINGS_JWT_SECRET_FILE, or use --dev to try the service")
 	}
-	if out.Accounts, err = auth.NewAccounts(accounts); err != nil {
-		return out, fmt.Errorf("TIDINGS_ACCOUNTS: %w", err)
+	if out.Accounts, out.kept, err = c.accounts(out.Partner); err != nil {
+		return out, err
 	}
 	out.Revoked = new(auth.Revocations)
 	tokens.Secret, tokens.Revoked, tokens.Logger = secret, out.Revoked, log

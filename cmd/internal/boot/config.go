@@ -29,7 +29,11 @@ type Config struct {
 
 	Listen         string `env:"LISTEN" flag:"listen" envDefault:":8080" help:"address for GraphQL and SOAP (api)"`
 	Admin          string `env:"ADMIN" flag:"admin" envDefault:":9090" help:"address for /livez /readyz /startupz; empty for none"`
-	PublicURL      string `env:"PUBLIC_URL" flag:"public-url" help:"how clients reach the service, for the WSDL; default http://localhost:<port>"`
+	PublicURL      string `env:"PUBLIC_URL" flag:"public-url" help:"how clients reach the service, for the WSDL; default http://localhost:<port>, or https"`
+	TLSCert        string `env:"TLS_CERT" flag:"tls-cert" help:"file of the certificate (PEM, with those between it and its authority) for TLS on that address; read again when it changes"`
+	TLSKey         string `env:"TLS_KEY" flag:"tls-key" help:"file of its key (PEM)"`
+	TLSClientAuth  string `env:"TLS_CLIENT_AUTH" flag:"tls-client-auth" envDefault:"none" help:"whether clients show certificates of their own: none, optional or require"`
+	TLSClientCA    string `env:"TLS_CLIENT_CA" flag:"tls-client-ca" help:"file of the authorities (PEM) that must have issued those; none: the accounts alone say which are good"`
 	Origins        string `env:"ORIGINS" flag:"origins" help:"origins of web pages that may call and open sockets, comma separated, or *; default: the same origin"`
 	TrustTransport bool   `env:"TRUST_TRANSPORT" flag:"trust-transport" help:"a proxy in front ends TLS, so passwords of SOAP callers may come over plain HTTP"`
 	Service        string `env:"SERVICE" flag:"service" help:"name of the SOAP service; default: the schema directory's name and Service"`
@@ -44,18 +48,20 @@ type Config struct {
 	View       string `env:"VIEW" flag:"view" help:"directory of this process's view; default: <data>/view with an embedded bus, else a temporary one"`
 	ViewMemory int    `env:"VIEW_MEMORY" flag:"view-memory" envDefault:"64" help:"MiB of records and pages that are kept in memory because they are read again; 0 for none"`
 
-	JWTSecret   string        `env:"JWT_SECRET" secret:"true" help:"secret of HS256 tokens, at least 32 bytes"`
-	JWTKeys     string        `env:"JWT_KEYS" secret:"true" help:"public keys of RS256, ES256 and EdDSA tokens, as PEM"`
-	JWTIssuer   string        `env:"JWT_ISSUER" flag:"jwt-issuer" help:"issuer that tokens must name"`
-	JWTAudience string        `env:"JWT_AUDIENCE" flag:"jwt-audience" help:"audience that tokens must name"`
-	JWTLeeway   time.Duration `env:"JWT_LEEWAY" flag:"jwt-leeway" envDefault:"30s" help:"by how much clocks may differ"`
-	JWTJWKS     string        `env:"JWT_JWKS" flag:"jwt-jwks" help:"https URL or file of a key set that verifies tokens and may rotate"`
-	JWTIssuers  string        `env:"JWT_ISSUERS" secret:"true" help:"further makers of tokens, as JSON: docs/auth.md"`
-	JWTRefresh  time.Duration `env:"JWT_REFRESH" flag:"jwt-refresh" envDefault:"10m" help:"how often key sets are read again"`
-	JWTClaim    string        `env:"JWT_ROLES_CLAIM" flag:"jwt-roles-claim" envDefault:"roles" help:"claim of a token that holds the roles"`
-	JWTRoles    string        `env:"JWT_ROLES" flag:"jwt-roles" help:"what values of that claim grant: admin=ADMIN,notes:write=USER; default: the roles' own names"`
-	RevokedAge  time.Duration `env:"REVOKED_AGE" flag:"revoked-age" envDefault:"720h" help:"how long revoked tokens are remembered: longer than any token lives"`
-	Accounts    string        `env:"ACCOUNTS" secret:"true" help:"accounts for SOAP: JSON, or lines of name:hash:ROLE,ROLE[:subject]: docs/auth.md"`
+	JWTSecret    string        `env:"JWT_SECRET" secret:"true" help:"secret of HS256 tokens, at least 32 bytes"`
+	JWTKeys      string        `env:"JWT_KEYS" secret:"true" help:"public keys of RS256, ES256 and EdDSA tokens, as PEM"`
+	JWTIssuer    string        `env:"JWT_ISSUER" flag:"jwt-issuer" help:"issuer that tokens must name"`
+	JWTAudience  string        `env:"JWT_AUDIENCE" flag:"jwt-audience" help:"audience that tokens must name"`
+	JWTLeeway    time.Duration `env:"JWT_LEEWAY" flag:"jwt-leeway" envDefault:"30s" help:"by how much clocks may differ"`
+	JWTJWKS      string        `env:"JWT_JWKS" flag:"jwt-jwks" help:"https URL or file of a key set that verifies tokens and may rotate"`
+	JWTIssuers   string        `env:"JWT_ISSUERS" secret:"true" help:"further makers of tokens, as JSON: docs/auth.md"`
+	JWTRefresh   time.Duration `env:"JWT_REFRESH" flag:"jwt-refresh" envDefault:"10m" help:"how often key sets are read again"`
+	JWTClaim     string        `env:"JWT_ROLES_CLAIM" flag:"jwt-roles-claim" envDefault:"roles" help:"claim of a token that holds the roles"`
+	JWTRoles     string        `env:"JWT_ROLES" flag:"jwt-roles" help:"what values of that claim grant: admin=ADMIN,notes:write=USER; default: the roles' own names"`
+	RevokedAge   time.Duration `env:"REVOKED_AGE" flag:"revoked-age" envDefault:"720h" help:"how long revoked tokens are remembered: longer than any token lives"`
+	AccountsFile string        `env:"ACCOUNTS_FILE" flag:"accounts" help:"file of the accounts for SOAP, read again when it changes"`
+	SOAPCA       string        `env:"SOAP_CA" flag:"soap-ca" help:"file of the authorities (PEM) whose certificates accounts may name by issuer and subject; read again when it changes"`
+	Accounts     string        `env:"ACCOUNTS" secret:"true" help:"the accounts themselves: JSON, or lines of name:hash:ROLE,ROLE[:subject]: docs/auth.md"`
 
 	Limits         string        `env:"LIMITS" flag:"limits" envDefault:"enforce" help:"enforce, or measure: the log tells what is too deep, too dear or too often, and nothing of it is refused"`
 	MaxDepth       int           `env:"MAX_DEPTH" flag:"max-depth" envDefault:"10" help:"levels of fields of an operation; -1 for no limit, here and below"`
@@ -188,6 +194,7 @@ func (c *Config) check() error {
 		{c.MaxConnectionAge == 0 || c.MaxConnectionAge >= time.Second, "TIDINGS_MAX_CONNECTION_AGE must be 0 or at least 1s, such as 1h"},
 		{c.DrainDelay >= 0 && c.DrainWindow >= 0, "TIDINGS_DRAIN_DELAY and TIDINGS_DRAIN_WINDOW must not be negative"},
 		{c.MaxEnvelope >= 1<<10 && c.MaxEnvelope <= 16<<20, "TIDINGS_SOAP_MAX_ENVELOPE must be from 1024 to 16777216"},
+		{c.Accounts == "" || c.AccountsFile == "", "TIDINGS_ACCOUNTS and TIDINGS_ACCOUNTS_FILE (--accounts) are both set; remove one"},
 		{c.Schema != "", "TIDINGS_SCHEMA must name the directory of the *.graphql files"},
 		{c.Prefix != "" && !strings.ContainsAny(c.Prefix, ".*> \t"), "TIDINGS_PREFIX must be one token of a subject: no dots, blanks and wildcards"},
 	} {
@@ -195,7 +202,7 @@ func (c *Config) check() error {
 			return errors.New(rule.remedy)
 		}
 	}
-	return errors.Join(checkOrigins(c.AllowedOrigins()), c.checkLimits())
+	return errors.Join(checkOrigins(c.AllowedOrigins()), c.checkLimits(), c.checkTLS())
 }
 
 // setting is one field of Config with its tags.
@@ -233,8 +240,9 @@ func variables(environ []string) (map[string]string, error) {
 			continue
 		}
 		base, isFile := strings.CutSuffix(name, "_FILE")
-		isFile = isFile && secrets[base]
-		if _, known := secrets[name]; !known && !isFile {
+		_, known := secrets[name]
+		isFile = isFile && secrets[base] && !known
+		if !known && !isFile {
 			if serviceLink.MatchString(name) {
 				continue
 			}
@@ -314,11 +322,14 @@ Usage:
                                    take tokens back, in all processes: docs/auth.md
   api token --sub NAME [--roles USER,ADMIN] [--ttl 24h] [--data DIR]
                                    print a token of the development key
-Signals: INT and TERM drain, then end; HUP reloads the schema and the registered operations.`,
+  api soap secret NAME             make a secret for an account of SOAP callers
+  api soap password                hash a password for one, read from the standard input
+  api soap certificate FILE        print how an account names a certificate (PEM)
+Signals: INT and TERM drain, then end; HUP reloads the schema, the registered operations, accounts and certificates.`,
 	"worker": `
 Usage:
   worker [settings]                carry out commands and SOAP calls for the bus
-Signals: INT and TERM end; HUP reloads the schema.`,
+Signals: INT and TERM end; HUP reloads the schema and accounts.`,
 }
 
 func (c *Config) print(print func(string, ...any)) {

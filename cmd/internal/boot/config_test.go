@@ -87,6 +87,13 @@ func TestMistakesAreNamed(t *testing.T) {
 		{nil, []string{"TIDINGS_MAX_BODY=-1"}, "TIDINGS_MAX_BODY"},
 		{nil, []string{"TIDINGS_RATE_USER=plenty"}, "TIDINGS_RATE_USER"},
 		{nil, []string{"TIDINGS_TRUSTED_PROXIES=localhost"}, "TIDINGS_TRUSTED_PROXIES"},
+		{[]string{"--accounts", "x"}, []string{"TIDINGS_ACCOUNTS=[]"}, "both set"},
+		{[]string{"--tls-cert", "x"}, nil, "TIDINGS_TLS_KEY"},
+		{[]string{"--tls-key", "x"}, nil, "TIDINGS_TLS_CERT"},
+		{[]string{"--tls-client-auth", "maybe"}, nil, "none, optional or require"},
+		{[]string{"--tls-client-auth", "require"}, nil, "needs TLS"},
+		{[]string{"--tls-cert", "x", "--tls-key", "x", "--tls-client-ca", "x"}, nil, "no effect"},
+		{[]string{"--soap-replay-bytes", "5"}, nil, "TIDINGS_SOAP_REPLAY_BYTES"},
 		{[]string{"--listn", ":1"}, nil, "listn"},
 		{[]string{"serve"}, nil, "serve"},
 	} {

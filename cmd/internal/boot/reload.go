@@ -31,6 +31,7 @@ func (r *Rooms) run(ctx context.Context) error {
 	for {
 		select {
 		case <-r.hangups:
+			r.again(ctx)
 			r.look = r.config.look()
 			r.reload(ctx, fail)
 		case <-look.C:

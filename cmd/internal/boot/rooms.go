@@ -2,6 +2,7 @@ package boot
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,8 @@ import (
 // on the schema.
 type Rooms struct {
 	Credentials
+	// TLS is the public port's side of TLS; nil: it has none.
+	TLS     *tls.Config
 	Bus     *bus.Bus
 	Quota   *quota.Limiter
 	revoked *revoke.List
@@ -83,6 +86,9 @@ func Open(ctx context.Context, c Config, role Role, log *slog.Logger) (*Rooms, e
 func (r *Rooms) open(ctx context.Context) (err error) {
 	c := r.config
 	if r.Credentials, err = c.Credentials(r.log); err != nil {
+		return err
+	}
+	if err := r.openTLS(); err != nil {
 		return err
 	}
 	r.look = c.look()
@@ -158,10 +164,10 @@ func (c Config) introspection(who auth.Principal) bool {
 	return c.Dev || who.Roles.Has(schema.Admin)
 }
 
-// Parts are what runs in every process: the keys of tokens, what counts
+// Parts are what runs in every process: the keys of tokens, the files of accounts and TLS, what counts
 // callers, and the editions, which end with an error that no process survives.
 func (r *Rooms) Parts() []proc.Part {
-	return []proc.Part{{Name: "keys", Run: r.Verifier.Run}, {Name: "revoked", Run: r.revoked.Run}, {Name: "quota", Run: r.Quota.Run}, {Name: "rooms", Run: r.run}}
+	return []proc.Part{{Name: "keys", Run: r.Verifier.Run}, {Name: "files", Run: r.watch}, {Name: "revoked", Run: r.revoked.Run}, {Name: "quota", Run: r.Quota.Run}, {Name: "rooms", Run: r.run}}
 }
 
 // Local is what the admin port serves to programs on the same machine.

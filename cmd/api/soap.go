@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"tidings/auth"
+)
+
+// soapCommand is `api soap`: what goes into the accounts of SOAP callers.
+func soapCommand(args []string, stdin io.Reader, stdout io.Writer) error {
+	switch {
+	case len(args) == 2 && args[0] == "secret":
+		return soapSecret(args[1], stdout)
+	case len(args) == 1 && args[0] == "password":
+		return soapPassword(stdin, stdout)
+	case len(args) == 2 && args[0] == "certificate":
+		return soapCertificate(args[1], stdout)
+	}
+	return errors.New("want api soap secret NAME, api soap password (from the standard input) or api soap certificate FILE; docs/auth.md says what it is for")
+}
+
+// soapSecret makes a secret and prints it, its sum, and the account.
+func soapSecret(name string, stdout io.Writer) error {
+	secret := auth.NewSecret()
+	account, err := json.Marshal(map[string]any{"name": name, "roles": []string{"SERVICE"}, "secrets": []string{secret}})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "secret   %s\nsum      %s\naccount  %s\n", secret, auth.SumSecret(secret), account)
+	return err
+}
+
+// soapPassword prints the hash of the password that comes in.
+func soapPassword(stdin io.Reader, stdout io.Writer) error {
+	password, err := bufio.NewReader(io.LimitReader(stdin, 4096)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	password = strings.TrimRight(password, "\r\n")
+	if password == "" {
+		return errors.New("no password came in: printf %s \"$PASSWORD\" | api soap password")
+	}
+	hash, err := auth.HashPassword(password)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(stdout, string(hash))
+	return err
+}
+
+// soapCertificate prints what accounts say of the first certificate in a file.
+func soapCertificate(file string, stdout io.Writer) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	block, _ := pem.Decode(text)
+	if block == nil || block.Type != "CERTIFICATE" {
+		return fmt.Errorf("%s does not begin with a PEM block CERTIFICATE", file)
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	sum := sha256.Sum256(cert.Raw)
+	_, err = fmt.Fprintf(stdout, "sha256   %s\nissuer   %s\nsubject  %s\nvalid    %s to %s\n", hex.EncodeToString(sum[:]),
+		cert.Issuer.String(), auth.DistinguishedName(cert), cert.NotBefore.UTC().Format(time.RFC3339), cert.NotAfter.UTC().Format(time.RFC3339))
+	return err
+}
