@@ -22,8 +22,9 @@ type Attribute struct {
 	Prefix, Value string
 }
 
-// Source is the scanned document, without its byte order mark. The places that
-// Span and Inner name are bytes of it.
+// Source is the scanned document in UTF-8, without its byte order mark; its XML
+// declaration may still name the encoding that it came in. The places that Span
+// and Inner name are bytes of it.
 func (t *Tree) Source() string { return t.src }
 
 // Parent is the element around e; the root has none.

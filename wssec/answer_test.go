@@ -1,0 +1,67 @@
+package wssec_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"tidings/wssec"
+)
+
+const answer = `<?xml version="1.0" encoding="UTF-8"?>
+<soap:Envelope xmlns:soap="` + soapNS + `" xmlns:tns="urn:t" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><soap:Body><tns:R><tns:x xsi:nil="true"/>é &amp; &lt;</tns:R></soap:Body></soap:Envelope>`
+
+func TestAnswersThatWereSignedAreVerified(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"partner", "partner-ec"} {
+		for _, header := range []string{"", `<soap:Header><h xmlns="urn:h">x</h></soap:Header>`} {
+			p := readPair(t, name)
+			s, err := wssec.NewSigner(p.key, p.cert)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := strings.Replace(answer, "<soap:Body>", header+"<soap:Body>", 1)
+			out, err := s.Sign([]byte(text), []byte("value of the request"), sent)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := read(t, out)
+			signed, err := wssec.Verify(m, trust{pinned: partners(t)}, sent)
+			if err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			if !signed.Covers(find(m.Envelope, "confirmation")) {
+				t.Error("the confirmation is not covered")
+			}
+			if header != "" && !bytes.Contains(out, []byte(`<h xmlns="urn:h">x</h><wsse:Security`)) {
+				t.Errorf("the header is lost: %s", out)
+			}
+		}
+	}
+}
+
+func TestAnswersConfirmOnlyWhereThatIsAsked(t *testing.T) {
+	t.Parallel()
+	p := readPair(t, "partner-ec")
+	s, err := wssec.NewSigner(p.key, p.cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.Sign([]byte(answer), nil, sent)
+	if err != nil || bytes.Contains(out, []byte("Confirmation")) {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestSignersNeedAKeyThatFits(t *testing.T) {
+	t.Parallel()
+	a, b := readPair(t, "partner"), readPair(t, "other")
+	if _, err := wssec.NewSigner(a.key, b.cert); err == nil {
+		t.Error("the key of another certificate was taken")
+	}
+	if p := readPair(t, "partner-p384"); true {
+		if _, err := wssec.NewSigner(p.key, p.cert); err == nil {
+			t.Error("a key on P-384 was taken")
+		}
+	}
+}
