@@ -81,7 +81,7 @@ func (s *Signer) Sign(answer, confirm []byte, now time.Time) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, err := xmltree.Scan(framed, "utf-8")
+	tree, err := xmltree.ScanWithin(framed, "utf-8", len(framed))
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
@@ -110,7 +110,7 @@ func (s *Signer) Sign(answer, confirm []byte, now time.Time) ([]byte, error) {
 	out = append(append(out, framed[:at]...), `<ds:Signature xmlns:ds="`+SignatureNS+`">`...)
 	out = append(out, signed.String()...)
 	out = base64.StdEncoding.AppendEncode(append(out, `<ds:SignatureValue>`...), value)
-	out = append(out, `</ds:SignatureValue><ds:KeyInfo><wsse:SecurityTokenReference><wsse:Reference URI="#`+tokenID+`" ValueType="`+x509v3+
+	out = append(out, `</ds:SignatureValue><ds:KeyInfo><wsse:SecurityTokenReference><wsse:Reference URI="#`+tokenID+`" ValueType="`+valueX509+
 		`"/></wsse:SecurityTokenReference></ds:KeyInfo></ds:Signature>`...)
 	return append(out, framed[at:]...), nil
 }
@@ -126,7 +126,7 @@ func appendReference(out *strings.Builder, id string, e xmltree.Elem) {
 // frame writes the answer with what is to be signed: the Security header without
 // the signature, and the Id of the Body.
 func (s *Signer) frame(answer, confirm []byte, now time.Time) ([]byte, error) {
-	tree, err := xmltree.Scan(answer, "utf-8")
+	tree, err := xmltree.ScanWithin(answer, "utf-8", len(answer))
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
@@ -158,7 +158,7 @@ func (s *Signer) appendSecurity(out, confirm []byte, now time.Time) []byte {
 		out = append(out, `<wsse11:SignatureConfirmation xmlns:wsse11="`+Security11+`" wsu:Id="confirmation" Value="`...)
 		out = append(base64.StdEncoding.AppendEncode(out, confirm), `"></wsse11:SignatureConfirmation>`...)
 	}
-	out = append(out, `<wsse:BinarySecurityToken EncodingType="`+base64Binary+`" ValueType="`+x509v3+`" wsu:Id="`+tokenID+`">`...)
+	out = append(out, `<wsse:BinarySecurityToken EncodingType="`+base64Encoding+`" ValueType="`+valueX509+`" wsu:Id="`+tokenID+`">`...)
 	return append(append(out, s.token...), `</wsse:BinarySecurityToken></wsse:Security>`...)
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 const answer = `<?xml version="1.0" encoding="UTF-8"?>
-<soap:Envelope xmlns:soap="` + soapNS + `" xmlns:tns="urn:t" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><soap:Body><tns:R><tns:x xsi:nil="true"/>é &amp; &lt;</tns:R></soap:Body></soap:Envelope>`
+<soap:Envelope xmlns:soap="` + envelope11 + `" xmlns:tns="urn:t" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><soap:Body><tns:R><tns:x xsi:nil="true"/>é &amp; &lt;</tns:R></soap:Body></soap:Envelope>`
 
 func TestAnswersThatWereSignedAreVerified(t *testing.T) {
 	t.Parallel()
@@ -25,12 +25,12 @@ func TestAnswersThatWereSignedAreVerified(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := read(t, out)
+			m := parse(t, out)
 			signed, err := wssec.Verify(m, trust{pinned: partners(t)}, sent)
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
-			if !signed.Covers(find(m.Envelope, "confirmation")) {
+			if !signed.Covers(findID(m.Envelope, "confirmation")) {
 				t.Error("the confirmation is not covered")
 			}
 			if header != "" && !bytes.Contains(out, []byte(`<h xmlns="urn:h">x</h><wsse:Security`)) {

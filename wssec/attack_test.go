@@ -194,7 +194,7 @@ func TestHugeKeysAreRefusedInBoundedTime(t *testing.T) {
 			t.Parallel()
 			data := seal{pair: pair{p256, cert}, method: more + "rsa-sha256", hash: crypto.SHA256}.message(t, unsigned)
 			start := time.Now()
-			_, err := wssec.Verify(read(t, data), everybody, sent)
+			_, err := wssec.Verify(parse(t, data), everybody, sent)
 			if err == nil {
 				t.Error("it was accepted")
 			}
@@ -223,7 +223,7 @@ func TestAPrefixInAValueIsProtectedByThePrefixList(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Replace(string(data), `xmlns:xsd="http://www.w3.org/2001/XMLSchema"`, `xmlns:xsd="urn:other"`, 1)
-	m := read(t, []byte(text))
+	m := parse(t, []byte(text))
 	_, err = wssec.Verify(m, trust{pinned: partners(t)}, created(t, m))
 	refused(t, err, wssec.FailedCheck)
 }
@@ -264,7 +264,7 @@ func rehash(tb testing.TB, data string) string {
 	tb.Helper()
 	digest := func(text string) string {
 		h := sha256.New()
-		if err := wssec.Canonical(h, read(tb, []byte(text)).Body); err != nil {
+		if err := wssec.Canonical(h, parse(tb, []byte(text)).Body); err != nil {
 			tb.Fatal(err)
 		}
 		return base64.StdEncoding.EncodeToString(h.Sum(nil))

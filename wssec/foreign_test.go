@@ -24,7 +24,7 @@ func TestForeignSignaturesAreVerified(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := read(t, data)
+			m := parse(t, data)
 			signed, err := wssec.Verify(m, trust{partners(t), strings.Contains(file, "sha1")}, created(t, m))
 			if err != nil {
 				t.Fatal(err)
@@ -45,7 +45,7 @@ func TestForeignSignaturesWithSHA1NeedTheAllowance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := read(t, data)
+	m := parse(t, data)
 	_, err = wssec.Verify(m, trust{pinned: partners(t)}, created(t, m))
 	refused(t, err, wssec.UnsupportedAlgorithm)
 }

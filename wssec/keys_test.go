@@ -70,8 +70,8 @@ func (t trust) Believe(chain []*x509.Certificate) (bool, error) {
 	return false, errors.New("nobody has it")
 }
 
-// read finds the parts of an envelope, as the room soap does.
-func read(tb testing.TB, data []byte) wssec.Message {
+// parse finds the parts of an envelope, as the room soap does.
+func parse(tb testing.TB, data []byte) wssec.Message {
 	tb.Helper()
 	m, err := parts(data)
 	if err != nil {

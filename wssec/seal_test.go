@@ -23,7 +23,7 @@ const (
 	excC14N  = "http://www.w3.org/2001/10/xml-exc-c14n#"
 	incC14N  = "http://www.w3.org/TR/2001/REC-xml-c14n-20010315"
 	tokens   = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-x509-token-profile-1.0#"
-	soapNS   = "http://schemas.xmlsoap.org/soap/envelope/"
+	envelope11   = "http://schemas.xmlsoap.org/soap/envelope/"
 	strAlg   = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-soap-message-security-1.0#STR-Transform"
 	direct   = `<wsse:SecurityTokenReference wsu:Id="str"><wsse:Reference URI="#token" ValueType="` + tokens + `X509v3"/></wsse:SecurityTokenReference>`
 	theToken = `<wsse:BinarySecurityToken wsu:Id="token" ValueType="` + tokens + `X509v3">TOKEN</wsse:BinarySecurityToken>`
@@ -33,7 +33,7 @@ const (
 var sent = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // unsigned is a message before it is sealed: TOKEN and SIGNATURE are put in.
-const unsigned = `<soap:Envelope xmlns:soap="` + soapNS + `" xmlns:wsse="` + wssec.SecurityNS + `" xmlns:wsu="` + wssec.UtilityNS + `">` +
+const unsigned = `<soap:Envelope xmlns:soap="` + envelope11 + `" xmlns:wsse="` + wssec.SecurityNS + `" xmlns:wsu="` + wssec.UtilityNS + `">` +
 	`<soap:Header><x:Other xmlns:x="urn:x" wsu:Id="other">x</x:Other><wsse:Security>` + theToken +
 	`<wsu:Timestamp wsu:Id="stamp"><wsu:Created>2026-11-20T12:00:00Z</wsu:Created><wsu:Expires>2026-11-20T12:05:00Z</wsu:Expires></wsu:Timestamp>SIGNATURE</wsse:Security></soap:Header>` +
 	`<soap:Body wsu:Id="body"><p:Pay xmlns:p="urn:p"><p:to>alice</p:to><p:amount>1</p:amount></p:Pay></soap:Body></soap:Envelope>`
@@ -90,7 +90,7 @@ func (s seal) message(tb testing.TB, text string) []byte {
 func (s seal) reference(tb testing.TB, doc xmltree.Elem, id string) string {
 	tb.Helper()
 	h := s.sum.New()
-	if e := find(doc, id); e.Exists() {
+	if e := findID(doc, id); e.Exists() {
 		if err := wssec.Canonical(h, e); err != nil {
 			tb.Fatal(err)
 		}
@@ -133,14 +133,14 @@ func (s seal) sign(tb testing.TB, data []byte) []byte {
 }
 
 // find returns the first element with an Id of either kind.
-func find(e xmltree.Elem, id string) xmltree.Elem {
+func findID(e xmltree.Elem, id string) xmltree.Elem {
 	for _, space := range []string{"", wssec.UtilityNS} {
 		if value, given := e.Attr(space, "Id"); given && value == id {
 			return e
 		}
 	}
 	for child := range e.Children() {
-		if found := find(child, id); found.Exists() {
+		if found := findID(child, id); found.Exists() {
 			return found
 		}
 	}

@@ -2,7 +2,6 @@ package wssec
 
 import (
 	"crypto"
-	"encoding/base64"
 	"slices"
 	"strings"
 
@@ -222,7 +221,7 @@ func binary(e xmltree.Elem) ([]byte, error) {
 	if len(text) > maxBase64 || e.HasElements() {
 		return nil, refuse(InvalidSecurity, "%.100s is longer than %d bytes, or holds elements", e.Name().Local, maxBase64)
 	}
-	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+	data, err := decodeBase64(text)
 	if err != nil || len(data) == 0 {
 		return nil, refuse(InvalidSecurity, "%.100s holds no base64", e.Name().Local)
 	}

@@ -11,15 +11,8 @@ import (
 	"tidings/xmltree"
 )
 
-// The kinds of tokens and of references to them.
-const (
-	x509Profile   = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-x509-token-profile-1.0#"
-	x509v3        = x509Profile + "X509v3"
-	pkiPath       = x509Profile + "X509PKIPathv1"
-	keyIdentifier = x509Profile + "X509SubjectKeyIdentifier"
-	thumbprint    = "http://docs.oasis-open.org/wss/oasis-wss-soap-message-security-1.1#ThumbprintSHA1"
-	base64Binary  = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-soap-message-security-1.0#Base64Binary"
-)
+// pkiPath is a token with a path of certificates; valueX509 is one with a single one.
+const pkiPath = tokenProfile + "X509PKIPathv1"
 
 // maxChain is how many certificates a token may hold.
 const maxChain = 8
@@ -43,7 +36,7 @@ type token struct {
 
 // readBinaryToken reads a BinarySecurityToken: a certificate, or a path of them.
 func readBinaryToken(e xmltree.Elem) ([]*x509.Certificate, error) {
-	if encoding, given := e.Attr("", "EncodingType"); given && encoding != base64Binary {
+	if encoding, given := e.Attr("", "EncodingType"); given && encoding != base64Encoding {
 		return nil, refuse(UnsupportedSecurityToken, "the encoding %.200q of a token", encoding)
 	}
 	data, err := binary(e)
@@ -51,7 +44,7 @@ func readBinaryToken(e xmltree.Elem) ([]*x509.Certificate, error) {
 		return nil, &Error{InvalidSecurityToken, "a BinarySecurityToken cannot be read", err}
 	}
 	switch kind, _ := e.Attr("", "ValueType"); kind {
-	case x509v3, "":
+	case valueX509, "":
 		return readCertificate(data)
 	case pkiPath:
 		return readPath(data)
@@ -146,11 +139,11 @@ func (k keyFinder) keyIdentifier(e xmltree.Elem) ([]*x509.Certificate, error) {
 		return nil, err
 	}
 	switch kind, _ := e.Attr("", "ValueType"); kind {
-	case x509v3:
+	case valueX509:
 		return readCertificate(data)
-	case keyIdentifier:
+	case valueSKI:
 		return k.one(certificateName{Name: Name{KeyID: data}})
-	case thumbprint:
+	case valueThumbSHA1:
 		return k.one(certificateName{Name: Name{Thumbprint: data}})
 	default:
 		return nil, refuse(UnsupportedSecurityToken, "a key identifier of the kind %.200q", kind)

@@ -17,7 +17,6 @@ import (
 const (
 	soap11NS = "http://schemas.xmlsoap.org/soap/envelope/"
 	soap12NS = "http://www.w3.org/2003/05/soap-envelope"
-	xenc11NS = "http://www.w3.org/2009/xmlenc11#"
 )
 
 // Message is an envelope whose parts were found by who carries it out: those
@@ -143,7 +142,7 @@ func knowsEleven(e xmltree.Elem) bool {
 		return true
 	}
 	for a := range e.Attributes() {
-		if a.Name.Space == Security11 || a.Name.Local == "ValueType" && a.Value == thumbprint {
+		if a.Name.Space == Security11 || a.Name.Local == "ValueType" && a.Value == valueThumbSHA1 {
 			return true
 		}
 	}
@@ -287,7 +286,7 @@ func (v *verification) makeUpToken(encoded bool) (xmltree.Elem, error) {
 	if prefix := v.token.reference.Prefix(); prefix != "" {
 		name, declaration = prefix+":"+name, "xmlns:"+prefix
 	}
-	text := []byte("<" + name + " " + declaration + `="` + SecurityNS + `" ValueType="` + x509v3 + `"`)
+	text := []byte("<" + name + " " + declaration + `="` + SecurityNS + `" ValueType="` + valueX509 + `"`)
 	for child := range v.token.reference.Children() {
 		if encoding, given := child.Attr("", "EncodingType"); given && encoded {
 			text = append(xmltree.AppendText(append(text, ` EncodingType="`...), encoding), '"')

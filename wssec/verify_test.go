@@ -30,7 +30,7 @@ func TestEveryAlgorithmIsVerified(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			data := test.seal.message(t, unsigned)
-			m := read(t, data)
+			m := parse(t, data)
 			signed, err := wssec.Verify(m, trust{pinned: partners(t)}, sent)
 			if err != nil {
 				t.Fatal(err)
@@ -91,9 +91,9 @@ func TestTheOrderOfTokenAndSignatureDoesNotMatter(t *testing.T) {
 func TestHeaderBlocksAndTokensMayBeSigned(t *testing.T) {
 	t.Parallel()
 	data := seal{pair: readPair(t, "partner"), ids: []string{"token", "other", "stamp", "body"}}.message(t, unsigned)
-	m := read(t, data)
+	m := parse(t, data)
 	signed, err := wssec.Verify(m, trust{pinned: partners(t)}, sent)
-	if err != nil || !signed.Covers(find(m.Envelope, "other")) || !signed.Covers(find(m.Envelope, "token")) {
+	if err != nil || !signed.Covers(findID(m.Envelope, "other")) || !signed.Covers(findID(m.Envelope, "token")) {
 		t.Error("what was signed is not covered", err)
 	}
 }
@@ -114,7 +114,7 @@ func TestCommentsAndCDATAChangeNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := read(t, []byte(data)); !strings.Contains(exclusive(t, m.Body), "<p:to>alice</p:to>") {
+	if m := parse(t, []byte(data)); !strings.Contains(exclusive(t, m.Body), "<p:to>alice</p:to>") {
 		t.Error(signed, exclusive(t, m.Body))
 	}
 }
@@ -141,7 +141,7 @@ func TestTheSumIsOfWhatWasSigned(t *testing.T) {
 
 func TestTheTimestampMustBeRecent(t *testing.T) {
 	t.Parallel()
-	m := read(t, seal{pair: readPair(t, "partner")}.message(t, unsigned))
+	m := parse(t, seal{pair: readPair(t, "partner")}.message(t, unsigned))
 	for _, test := range []struct {
 		after time.Duration
 		good  bool
@@ -156,7 +156,7 @@ func TestTheTimestampMustBeRecent(t *testing.T) {
 		refused(t, err, wssec.MessageExpired)
 	}
 	lasting := strings.Replace(unsigned, `<wsu:Expires>2026-11-20T12:05:00Z</wsu:Expires>`, `<wsu:Expires>2036-11-20T12:05:00Z</wsu:Expires>`, 1)
-	m = read(t, seal{pair: readPair(t, "partner")}.message(t, lasting))
+	m = parse(t, seal{pair: readPair(t, "partner")}.message(t, lasting))
 	_, err := wssec.Verify(m, trust{pinned: partners(t)}, sent.Add(7*time.Minute))
 	refused(t, err, wssec.MessageExpired)
 }
