@@ -10,6 +10,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"tidings/auth"
 	"tidings/fault"
 	"tidings/resource"
 	"tidings/schema"
@@ -32,18 +33,13 @@ func (r *run) answer(ctx context.Context, f *root) answer {
 	if err := ctx.Err(); err != nil {
 		return refused(err)
 	}
-	args, bad := r.engine.inputs.arguments(f.args, r.vars)
-	if limits := &r.engine.options.Limits; bad == nil && (r.op.kind == ast.Query || limits.inputs) {
-		bad = limits.tooLarge(args)
-	}
-	if bad != nil {
-		return refused(bad.fault())
+	args, err := r.engine.given(r.who, r.op, f)
+	if err != nil {
+		return refused(err)
 	}
 	switch {
 	case f.meta:
 		return r.introspect(f, args)
-	case f.rule != nil && !r.who.May(*f.rule, ""):
-		return refused(forbidden(&f.field))
 	case f.function != nil:
 		return r.call(ctx, f, args)
 	}
@@ -67,6 +63,21 @@ func (r *run) answer(ctx context.Context, f *root) answer {
 		return r.submit(ctx, f, resource.Delete, args)
 	}
 	return refused(fmt.Errorf("no answer for the root field %s", f.generated.Name))
+}
+
+// given returns the arguments of a root field that the caller may use.
+func (e *Engine) given(who auth.Principal, op *operation, f *root) (map[string]any, error) {
+	args, bad := e.inputs.arguments(f.args, op.vars)
+	if limits := &e.options.Limits; bad == nil && (op.kind == ast.Query || limits.inputs) {
+		bad = limits.tooLarge(args)
+	}
+	switch {
+	case bad != nil:
+		return nil, bad.fault()
+	case !f.meta && f.rule != nil && !who.May(*f.rule, ""):
+		return nil, forbidden(&f.field)
+	}
+	return args, nil
 }
 
 // list reads a page, its count, or both, whichever is selected.
@@ -99,14 +110,7 @@ func (r *run) list(ctx context.Context, f *root, args map[string]any) answer {
 // submit sends a command. The fields of the answer come from the record that
 // the worker returned; before relations are read, the view must show it.
 func (r *run) submit(ctx context.Context, f *root, verb resource.Verb, args map[string]any) answer {
-	cmd := resource.Command{
-		Type:  f.generated.Resource.Name,
-		Verb:  verb,
-		Input: json.RawMessage(appendValue(nil, args["input"])),
-		Who:   r.who,
-	}
-	r.command(f, &cmd)
-	record, err := r.engine.data.Submit(ctx, cmd)
+	record, err := r.submitted(ctx, f, verb, args)
 	if err != nil {
 		return refused(err)
 	}
@@ -122,6 +126,19 @@ func (r *run) submit(ctx context.Context, f *root, verb resource.Verb, args map[
 	}
 	return single(b)
 }
+
+// submitted returns what a command came to.
+func (r *run) submitted(ctx context.Context, f *root, verb resource.Verb, args map[string]any) (resource.Record, error) {
+	if r.op.made != nil {
+		return *r.op.made, nil
+	}
+	cmd := resource.Command{Type: f.generated.Resource.Name, Verb: verb, Input: inputOf(args), Who: r.who}
+	r.command(f, &cmd)
+	return r.engine.data.Submit(ctx, cmd)
+}
+
+// inputOf is the input of a command as JSON.
+func inputOf(args map[string]any) json.RawMessage { return appendValue(nil, args["input"]) }
 
 // call runs an adopter's function.
 func (r *run) call(ctx context.Context, f *root, args map[string]any) (a answer) {

@@ -56,10 +56,11 @@ type asked struct {
 	tell     bool   // a position
 	cost     bool   // is to be told
 	key      string // of idempotency
+	sent     *Sent  // of a mutation without a key
 }
 
 func (r *Request) asked() asked {
-	return asked{position: r.Position, tell: r.WantPosition, cost: r.WantCost, key: r.IdempotencyKey}
+	return asked{position: r.Position, tell: r.WantPosition, cost: r.WantCost, key: r.IdempotencyKey, sent: r.Sent}
 }
 
 // readExtensions reads what the extensions ask for into r, where the headers

@@ -100,6 +100,7 @@ type records interface {
 	ListAt(ctx context.Context, who auth.Principal, q view.Query) (page view.Page, position uint64, err error)
 	CountTo(ctx context.Context, who auth.Principal, typ string, filter *view.Filter, most int) (int, error)
 	Submit(ctx context.Context, cmd resource.Command) (resource.Record, error)
+	Transact(ctx context.Context, t resource.Transaction) ([]resource.Record, error)
 	WaitFor(ctx context.Context, seq uint64) error
 }
 

@@ -41,7 +41,12 @@ type claim struct {
 	again bool
 	// open: it is not known what became of a part.
 	open bool
+	// first: its commands are sent for the first time.
+	first bool
 }
+
+// once is how the claim's commands are sent.
+func (c *claim) once() *resource.Once { return &resource.Once{Since: c.entry.Since, First: c.first} }
 
 // entry is what the store keeps under a key: this as one line of JSON, then
 // the answer's body.
@@ -72,8 +77,15 @@ const (
 	minLook, maxLook = 10 * time.Millisecond, 250 * time.Millisecond
 )
 
+// KeyConflict is how the message begins of a request whose idempotency key was
+// used for another one.
+const KeyConflict = "the idempotency key was used for another request, or with other rights"
+
+// KeepsAnswers reports whether requests may have an idempotency key.
+func (e *Engine) KeepsAnswers() bool { return e.options.Answers != nil }
+
 var (
-	errOtherRequest = fault.New(fault.Conflict, "the idempotency key was used for another request, or with other rights; use a new key")
+	errOtherRequest = fault.New(fault.Conflict, KeyConflict+"; use a new key")
 	errUnknown      = fault.New(fault.Conflict, "it is not known whether the first request with this idempotency key did this; look, and use a new key")
 	errStillRuns    = fault.New(fault.Timeout, "the first request with this idempotency key still runs; try again")
 	errNoAnswers    = fault.New(fault.BadRequest, "idempotency keys are not kept here; send the request without one")
@@ -85,7 +97,7 @@ func (e *Engine) once(ctx context.Context, who auth.Principal, op *operation) Re
 	if e.options.Answers == nil {
 		return *e.refusal(ctx, errNoAnswers)
 	}
-	c, kept, err := e.claim(ctx, who, op)
+	c, kept, err := e.claim(ctx, keyName(who, op.asked.key), op.digest(who))
 	switch {
 	case err != nil:
 		return *e.refusal(ctx, err)
@@ -100,12 +112,11 @@ func (e *Engine) once(ctx context.Context, who auth.Principal, op *operation) Re
 	return resp
 }
 
-// claim claims the key of op, or returns the answer that is kept under it.
-func (e *Engine) claim(ctx context.Context, who auth.Principal, op *operation) (*claim, *entry, error) {
+// claim claims a key for a request, or returns the answer that is kept under it.
+func (e *Engine) claim(ctx context.Context, name, request string) (*claim, *entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout+2*claimGrace)
 	defer cancel()
-	c := &claim{name: keyName(who, op.asked.key)}
-	request := op.digest(who)
+	c := &claim{name: name}
 	for look := minLook; ; look = min(2*look, maxLook) {
 		err := e.tryClaim(ctx, c, request)
 		switch {
@@ -141,7 +152,7 @@ func (e *Engine) tryClaim(ctx context.Context, c *claim, request string) error {
 	} else if c.entry.Request != request || c.entry.Done || time.Now().Before(c.entry.Until) {
 		return nil
 	}
-	c.again = raw != nil
+	c.again, c.first = raw != nil, raw == nil
 	c.entry.Until = time.Now().Add(e.options.Timeout + claimGrace).UTC()
 	c.revision, err = e.options.Answers.Put(ctx, c.name, c.entry.encode(), revision)
 	return err
@@ -173,7 +184,7 @@ func (c *claim) note(errs gqlerror.List) {
 func (r *run) command(f *root, cmd *resource.Command) {
 	if c := r.op.claim; c != nil {
 		cmd.ID = r.commandID(f)
-		cmd.Once = &resource.Once{Since: c.entry.Since}
+		cmd.Once = c.once()
 	}
 }
 

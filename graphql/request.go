@@ -11,6 +11,7 @@ import (
 
 	"tidings/auth"
 	"tidings/fault"
+	"tidings/resource"
 	"tidings/schema"
 )
 
@@ -36,6 +37,9 @@ type Request struct {
 	// IdempotencyKey makes a mutation that is sent again harmless; empty: it is not.
 	IdempotencyKey string `json:"-"`
 
+	// Sent names what a mutation without a key does; nil does not.
+	Sent *Sent
+
 	// Trusted marks a document that is the service's own: it runs although it
 	// is not registered, and may be larger than those of strangers.
 	Trusted bool `json:"-"`
@@ -45,6 +49,23 @@ type Request struct {
 	// Moved marks a subscription that its caller has already, at another engine:
 	// it is not counted as used once more.
 	Moved bool `json:"-"`
+}
+
+// Sent names what a mutation does, so that one that is sent again, because its
+// answer was lost on the way, writes nothing twice. Its errors are not kept: what
+// failed is tried again.
+type Sent struct {
+	// ID is a UUIDv7, the same each time the mutation is sent; Since a position of
+	// the log from before the first time.
+	ID    string
+	Since uint64
+	// Again: it has been sent before.
+	Again bool
+}
+
+// claim is that of a request which was sent without a key.
+func (s *Sent) claim() *claim {
+	return &claim{again: s.Again, first: !s.Again, entry: entry{Command: s.ID, Since: s.Since}}
 }
 
 // operation is a request that was understood: what to run, with which values.
@@ -57,10 +78,11 @@ type operation struct {
 	// root is a subscription's root field.
 	root  subscribed
 	asked asked
-	from  uint64 // the view showed this when it began; only when the position is wanted
-	claim *claim // of the idempotency key; nil without one
-	moved bool   // its caller had it at another engine
-	cost  Cost   // estimated
+	from  uint64           // the view showed this when it began; only when the position is wanted
+	claim *claim           // of the idempotency key; nil without one
+	made  *resource.Record // what the root field came to already, together with others; nil: it is submitted
+	moved bool             // its caller had it at another engine
+	cost  Cost             // estimated
 }
 
 // subscribed is where a subscription's values come from: a resource's changes,
@@ -186,6 +208,9 @@ func (e *Engine) execute(ctx context.Context, who auth.Principal, op *operation)
 	}
 	if op.kind == ast.Mutation && op.asked.key != "" && op.claim == nil {
 		return e.once(ctx, who, op)
+	}
+	if op.kind == ast.Mutation && op.asked.sent != nil && op.claim == nil {
+		op.claim = op.asked.sent.claim()
 	}
 	if failed := e.begin(ctx, op); failed != nil {
 		return *failed

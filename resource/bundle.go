@@ -111,7 +111,7 @@ func (w *Worker) part(cmd Command) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	return part{cmd: a, fresh: fresh, subject: w.bus.Subjects().Record(cmd.Type, id), unused: id == fresh && cmd.Once == nil}, nil
+	return part{cmd: a, fresh: fresh, subject: w.bus.Subjects().Record(cmd.Type, id), unused: id == fresh && cmd.Once.first()}, nil
 }
 
 func tooManyEntries(n int) error {

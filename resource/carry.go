@@ -41,7 +41,7 @@ func (w *Worker) Carry(ctx context.Context, cmd Command) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	c := carry{w: w, cmd: a, fresh: fresh, subject: w.bus.Subjects().Record(cmd.Type, id), unused: id == fresh && cmd.Once == nil}
+	c := carry{w: w, cmd: a, fresh: fresh, subject: w.bus.Subjects().Record(cmd.Type, id), unused: id == fresh && cmd.Once.first()}
 	unlock, err := w.records.lock(ctx, c.subject)
 	if err != nil {
 		return Record{}, fault.Of(err)

@@ -25,7 +25,13 @@ type Once struct {
 	// Since is a position of the log from before the command was sent for the
 	// first time.
 	Since uint64 `json:"since"`
+	// First says that the command is sent for the first time: the record that it
+	// creates need not be looked for before it is tried.
+	First bool `json:"first,omitempty"`
 }
+
+// first reports whether the command is sent for the first time.
+func (o *Once) first() bool { return o == nil || o.First }
 
 // freshOnce returns the id that a command which is to happen once gives a new
 // record: a UUIDv7 of the time in the command's id, the same each time.

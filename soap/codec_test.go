@@ -116,6 +116,8 @@ func FuzzDecode(f *testing.F) {
 	for _, body := range []string{
 		`<GetUser><id>a</id></GetUser>`, `<ListUsers><first xsi:nil="1"/><after/></ListUsers>`,
 		`<t:UpdateUser xmlns:t="urn:tidings:v1:SocialService"><input><t:id>a</t:id><fieldsToNull><item>avatar</item></fieldsToNull></input></t:UpdateUser>`,
+		`<CreatePosts><inputs><item><title>a</title><clientRef>r&amp;</clientRef></item><item><nome/></item><item xsi:nil="1"/></inputs><allOrNone>1</allOrNone></CreatePosts>`,
+		`<UpdatePosts><inputs><item><id>a</id><fieldsToNull><item>minutes</item></fieldsToNull></item></inputs></UpdatePosts>`,
 		`<CreatePost><input><title>"\</title><tags><item>a</item></tags><minutes> 7 </minutes></input></CreatePost>`,
 	} {
 		f.Add([]byte(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/" xmlns="urn:tidings:v1:SocialService" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><s:Body>`+body+`</s:Body></s:Envelope>`), "text/xml; charset=utf-8")

@@ -26,9 +26,10 @@ type operation struct {
 	mutation bool
 	args     []*part
 	result   *part
-	document string // its one root field has the alias "result", unless it has several
-	several  bool   // the document has several root fields: the result holds each
-	wakes    string // of kindPull: the subscription whose events it tells
+	one      *operation // of kindBatch: what is done for each item
+	document string     // its one root field has the alias "result", unless it has several
+	several  bool       // the document has several root fields: the result holds each
+	wakes    string     // of kindPull: the subscription whose events it tells
 }
 
 // resultName is the one child of every response element, and the alias of the
@@ -43,6 +44,9 @@ func newContract(m *schema.Model, o Options) (*contract, error) {
 	for _, f := range b.roots() {
 		if op := b.operation(f); op != nil {
 			c.operations = append(c.operations, op)
+			if many := b.batch(f, op); many != nil {
+				c.operations = append(c.operations, many)
+			}
 		}
 	}
 	c.operations = append(c.operations, b.storedOperations(c.operations)...)

@@ -75,6 +75,8 @@ func (d *decoder) object(parts []*part, e xmltree.Elem, at *place) error {
 		case parts[i].clears:
 			clears = child
 			continue
+		case parts[i].aside:
+			continue
 		}
 		d.member(parts[i].member())
 		if err := d.value(parts[i].typ, child, here); err != nil {

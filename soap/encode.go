@@ -20,6 +20,7 @@ type result struct {
 
 // resultError is an entry of the errors of a GraphQL response.
 type resultError struct {
+	place      string // of the result in an answer that has many
 	Message    string `json:"message"`
 	Path       []any  `json:"path"`
 	Extensions struct {
@@ -164,6 +165,8 @@ func (e resultError) failure() *failure {
 	if path == "" {
 		path = e.path()
 	}
+	path = strings.TrimSuffix(e.place+"."+path, ".")
+	path = strings.TrimPrefix(path, ".")
 	code := e.Extensions.Code
 	if code == "" {
 		code = fault.Internal

@@ -45,6 +45,7 @@ type request struct {
 	headers []xmltree.Elem // the blocks that are meant for us
 	payload xmltree.Elem   // the one element of the body
 	action  string         // of the media type, or empty
+	named   bool           // its idempotency key is the wsa:MessageID
 	echo    []byte         // the Security header of the answer, or empty
 	op      *operation     // what the payload names; nil until it was looked up
 

@@ -1,8 +1,10 @@
 package soap
 
 import (
+	"encoding/json"
 	"time"
 
+	"tidings/fault"
 	"tidings/schema"
 	"tidings/xmltree"
 )
@@ -78,6 +80,10 @@ func (c *Codec) Decode(envelope []byte, contentType string) (operation string, v
 	if f != nil {
 		return "", nil, f.Error
 	}
+	if op.kind == kindBatch {
+		variables, err = c.decodeBatch(op, r)
+		return op.name, variables, err
+	}
 	variables, err = c.contract.variables(op, r.payload)
 	return op.name, variables, err
 }
@@ -123,4 +129,21 @@ func (s *Service) Crowd() {
 	for range maxWaiting {
 		s.waiting <- struct{}{}
 	}
+}
+
+// decodeBatch reads a batch to the list of its items' variables; null for one
+// that cannot be read.
+func (c *Codec) decodeBatch(op *operation, r *request) ([]byte, error) {
+	call, err := c.contract.readBatch(op, r.payload)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]json.RawMessage, len(call.items))
+	for i, item := range call.items {
+		if fault.Is(item.err, fault.Internal) {
+			return nil, item.err
+		}
+		list[i] = item.variables
+	}
+	return json.Marshal(map[string]any{"items": list})
 }

@@ -21,6 +21,8 @@ const (
 // run carries out the operation that r asks for and writes the answer.
 func (s *Service) run(ctx context.Context, who auth.Principal, op *operation, r *request) ([]byte, *failure) {
 	switch op.kind {
+	case kindBatch:
+		return s.runBatch(ctx, who, op, r)
 	case kindDocument:
 		return s.runDocument(ctx, who, op, r)
 	case kindPull:
@@ -35,19 +37,22 @@ func (s *Service) runDocument(ctx context.Context, who auth.Principal, op *opera
 	if err != nil {
 		return nil, failed(err)
 	}
-	if !op.mutation {
-		if err := s.catchUp(ctx); err != nil {
-			return nil, failed(err)
+	asked := graphql.Request{Query: op.document, Variables: variables, Trusted: true}
+	if op.mutation {
+		if f := s.identify(r, &asked); f != nil {
+			return nil, f
 		}
+	} else if err := s.catchUp(ctx); err != nil {
+		return nil, failed(err)
 	}
-	response := s.engine.Execute(ctx, who, graphql.Request{Query: op.document, Variables: variables, Trusted: true})
+	response := s.engine.Execute(ctx, who, asked)
 	res, err := op.read(response.Body)
 	if err != nil {
 		return nil, failed(err)
 	}
 	f, left := op.verdict(res)
 	if f != nil {
-		return nil, f
+		return nil, r.explained(f)
 	}
 	out, err := s.contract.answer(op, r, res, left)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"tidings/auth"
+	"tidings/bus"
 	"tidings/fault"
 	"tidings/graphql"
 	"tidings/resource"
@@ -61,7 +62,11 @@ func serve(t testing.TB, s *resourcetest.Service, o soap.Options) *soap.Service 
 // serveFor starts a SOAP service with accounts of the test's.
 func serveFor(t testing.TB, s *resourcetest.Service, o soap.Options, a *auth.Accounts) *soap.Service {
 	t.Helper()
-	return serveWith(t, s, o, a, graphql.Options{})
+	kept, err := s.Bus.Bucket(t.Context(), bus.BucketOptions{Name: "answers", MaxAge: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serveWith(t, s, o, a, graphql.Options{Answers: kept})
 }
 
 // serveWith is serveFor by an engine with options of its own.

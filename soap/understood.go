@@ -11,7 +11,7 @@ var (
 		{Space: "http://schemas.microsoft.com/ws/2005/05/addressing/none", Local: "Action"}: true,
 	}
 	// ownBlocks are those of the contract's namespace, by their local names.
-	ownBlocks = map[string]bool{}
+	ownBlocks = map[string]bool{optionsName: true}
 )
 
 // understood reports whether this service acts upon blocks of a name; own is the

@@ -53,6 +53,7 @@ type part struct {
 	// the field, of a result what is asked for, such as posts(limit: 5).
 	source string
 	clears bool // fieldsToNull: the names of fields to set to null
+	aside  bool // no part of the variables: it is read by itself
 }
 
 // depth of an object's shape.
