@@ -16,6 +16,7 @@ type contract struct {
 	operations                  []*operation
 	types                       []*xsdType // in the order of their names
 	byName                      map[string]*operation
+	rule                        ActionRule
 }
 
 // operation is one operation: a stored GraphQL document behind a pair of elements.
@@ -24,6 +25,7 @@ type operation struct {
 	doc      string
 	kind     kind
 	mutation bool
+	headed   bool // errors below the result are told in a header, and make no fault
 	args     []*part
 	result   *part
 	one      *operation // of kindBatch: what is done for each item
@@ -40,7 +42,7 @@ const resultName = "result"
 // would be one, or one in generated code of clients.
 func newContract(m *schema.Model, o Options) (*contract, error) {
 	b := newBuilder(m)
-	c := &contract{service: o.Service, version: o.Version, namespace: o.Namespace, byName: map[string]*operation{}}
+	c := &contract{service: o.Service, version: o.Version, namespace: o.Namespace, byName: map[string]*operation{}, rule: o.SOAPAction}
 	for _, f := range b.roots() {
 		if op := b.operation(f); op != nil {
 			c.operations = append(c.operations, op)
@@ -50,6 +52,9 @@ func newContract(m *schema.Model, o Options) (*contract, error) {
 		}
 	}
 	c.operations = append(c.operations, b.storedOperations(c.operations)...)
+	if op := b.info(c.operations); op != nil {
+		c.operations = append(c.operations, op)
+	}
 	slices.SortStableFunc(c.operations, func(x, y *operation) int { return cmp.Compare(x.name, y.name) })
 	for _, types := range b.types {
 		c.types = append(c.types, types...)
@@ -60,6 +65,7 @@ func newContract(m *schema.Model, o Options) (*contract, error) {
 	}
 	for _, op := range c.operations {
 		c.byName[op.name] = op
+		op.headed = o.headed(op)
 	}
 	return c, nil
 }

@@ -139,8 +139,8 @@ func rootOf(data []byte) (root []byte, err error) {
 
 // verdict says what becomes of the errors. A root field that failed is a fault.
 // Below it, what the caller may not see, or what a record points to but is no
-// longer there, is nil or absent and no error; any other error fails a query,
-// while a mutation, which has happened, answers with the errors in its header.
+// longer there, is nil or absent and no error; any other error is told in the
+// header, or makes a fault of the whole.
 func (op *operation) verdict(res result) (*failure, []resultError) {
 	var left []resultError
 	for _, e := range res.errors {
@@ -152,8 +152,12 @@ func (op *operation) verdict(res result) (*failure, []resultError) {
 	switch {
 	case len(left) > 0 && res.root == nil && left[0].Extensions.Position != "" && op.result.optional:
 		return nil, left
-	case len(left) > 0 && (res.root == nil || !op.mutation):
-		return left[0].failure(), nil
+	case len(left) > 0 && (res.root == nil || !op.headed):
+		f := left[0].failure()
+		if res.root != nil && op.mutation {
+			f.Message = "the change was made, but its result is not whole: " + f.Message
+		}
+		return f, nil
 	case res.root == nil && !op.result.optional && !op.result.nillable:
 		return failed(fmt.Errorf("%s: the result is null without an error", op.name)), nil
 	}

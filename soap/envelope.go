@@ -2,7 +2,6 @@ package soap
 
 import (
 	"mime"
-	"strings"
 
 	"tidings/fault"
 	"tidings/xmltree"
@@ -110,6 +109,9 @@ func (r *request) read(root xmltree.Elem, own string) *failure {
 	if !r.payload.Exists() {
 		return failed(fault.New(fault.BadRequest, "the Body holds no element"))
 	}
+	if f := r.checkStyles(root, header, body, r.payload); f != nil {
+		return f
+	}
 	if !root.Blank() || !body.Blank() {
 		return failed(fault.New(fault.BadRequest, "there is text between the elements of the envelope"))
 	}
@@ -166,7 +168,7 @@ func (r *request) mustUnderstand(block xmltree.Elem) (bool, error) {
 }
 
 // operation finds the operation that the payload names, and holds the action
-// against it: it may be missing, but name no other operation.
+// against it.
 func (c *contract) operation(r *request, soapAction string) (*operation, *failure) {
 	n := r.payload.Name()
 	op := c.byName[n.Local]
@@ -176,16 +178,6 @@ func (c *contract) operation(r *request, soapAction string) (*operation, *failur
 	case n.Space != c.namespace:
 		return nil, failed(fault.New(fault.BadRequest, "the element %s is of the namespace %.200q, not of %q", n.Local, n.Space, c.namespace))
 	}
-	action := r.action
-	if r.version == soap11 || action == "" {
-		action = strings.Trim(xmltree.Trim(soapAction), `"`)
-	}
 	r.op = op
-	if f := c.checkAddressed(r, op, action); f != nil {
-		return nil, f
-	}
-	if action != "" && !c.names(op, action) {
-		return nil, failed(fault.New(fault.BadRequest, "SOAPAction says %.100q, the Body %s", action, op.name))
-	}
-	return op, nil
+	return op, c.checkAction(r, op, r.actionOf(soapAction))
 }

@@ -62,6 +62,8 @@ func (f *failure) codes() (eleven, twelve, sub string) {
 	switch {
 	case f.wire == versionMismatch || f.wire == mustUnderstand:
 		return "soap:" + string(f.wire), "soap:" + string(f.wire), ""
+	case f.wire == dataEncodingUnknown:
+		return "soap:Client", "soap:" + string(f.wire), ""
 	case f.wire != "":
 		return string(f.wire), "soap:Sender", string(f.wire)
 	case f.Code == fault.Unauthenticated:

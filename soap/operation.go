@@ -16,6 +16,8 @@ const (
 	kindDocument kind = "document"
 	// kindPull: by its document, for a caller who may wait for something to come.
 	kindPull kind = "pull"
+	// kindInfo: by the service itself, whoever asks.
+	kindInfo kind = "info"
 )
 
 // run carries out the operation that r asks for and writes the answer.

@@ -46,6 +46,8 @@ type Service struct {
 	waiting  chan struct{} // a place for each pull that waits
 	large    largeOnes
 	packer   packer
+	// fingerprint is that of the contract.
+	fingerprint string
 }
 
 // NewService returns the service for the contract of m. The engine must be of
@@ -69,7 +71,7 @@ func NewService(b *bus.Bus, m *schema.Model, e *graphql.Engine, a *auth.Accounts
 		}
 	}
 	return &Service{bus: b, engine: e, accounts: a, verifier: v, contract: c, options: o, ready: make(chan struct{}),
-		stopping: make(chan struct{}), waiting: make(chan struct{}, maxWaiting), large: make(largeOnes, maxLarge)}, nil
+		stopping: make(chan struct{}), waiting: make(chan struct{}, maxWaiting), large: make(largeOnes, maxLarge), fingerprint: c.fingerprint()}, nil
 }
 
 // Run waits for Options.Ready, then answers envelopes until ctx ends, and
@@ -132,11 +134,14 @@ func (s *Service) refused(ctx context.Context, r *request, f *failure, asked bus
 // call does what the envelope asks for.
 func (s *Service) call(ctx context.Context, r *request, h bus.Header) ([]byte, *failure) {
 	ctx = callerContext(ctx, h)
-	who, f := s.principal(ctx, r, h)
+	op, f := s.contract.operation(r, h.Get(headerAction))
 	if f != nil {
 		return nil, f
 	}
-	op, f := s.contract.operation(r, h.Get(headerAction))
+	if op.kind == kindInfo {
+		return s.runInfo(op, r)
+	}
+	who, f := s.principal(ctx, r, h)
 	if f != nil {
 		return nil, f
 	}

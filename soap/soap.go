@@ -51,6 +51,11 @@ type Options struct {
 	// MaxEnvelope is how many bytes an envelope may have, as it comes and unpacked;
 	// default xmltree.MaxBytes, 1 MiB, and at most 16 MiB.
 	MaxEnvelope int
+	// SOAPAction is what SOAPAction must say; default ActionMatch.
+	SOAPAction ActionRule
+	// Partial is how errors below a result are told; empty: in a header of the
+	// answer to a mutation, by a fault for a query.
+	Partial PartialRule
 	// Ready is closed when reads have caught up with the log for the first time:
 	// that of the feed. Service.Run takes no envelope before. nil means at once.
 	Ready <-chan struct{}
@@ -92,6 +97,12 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Concurrency <= 0 {
 		o.Concurrency = 64
+	}
+	if o.SOAPAction == "" {
+		o.SOAPAction = ActionMatch
+	}
+	if err := o.checkRules(); err != nil {
+		return o, err
 	}
 	if o.MaxEnvelope <= 0 {
 		o.MaxEnvelope = xmltree.MaxBytes

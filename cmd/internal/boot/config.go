@@ -37,6 +37,8 @@ type Config struct {
 	Origins        string `env:"ORIGINS" flag:"origins" help:"origins of web pages that may call and open sockets, comma separated, or *; default: the same origin"`
 	TrustTransport bool   `env:"TRUST_TRANSPORT" flag:"trust-transport" help:"a proxy in front ends TLS, so passwords of SOAP callers may come over plain HTTP"`
 	Service        string `env:"SERVICE" flag:"service" help:"name of the SOAP service; default: the schema directory's name and Service"`
+	SOAPAction     string `env:"SOAP_ACTION" flag:"soap-action" envDefault:"match" help:"what SOAPAction must say: match (nothing, or the body's operation), require (the body's operation) or ignore"`
+	SOAPPartial    string `env:"SOAP_PARTIAL" flag:"soap-partial" help:"errors below a SOAP result: header (the result, and a header that lists them) or fault; default: header for mutations, fault for queries"`
 	MaxEnvelope    int    `env:"SOAP_MAX_ENVELOPE" flag:"soap-max-envelope" envDefault:"1048576" help:"bytes of a SOAP envelope, as it comes and unpacked; at most 16777216"`
 
 	NATSURL    string `env:"NATS_URL" secret:"true" help:"servers of the bus, comma separated; none: one is embedded, and api is the worker too"`

@@ -111,6 +111,7 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 	o := soap.Options{
 		Service: c.ServiceName(), Address: c.PublicURL,
 		TrustTransport: c.Dev || c.TrustTransport, MaxEnvelope: c.MaxEnvelope,
+		SOAPAction: soap.ActionRule(c.SOAPAction), Partial: soap.PartialRule(c.SOAPPartial),
 		Ready: e.Feed.Ready(), WaitFor: e.Client.WaitFor,
 		Quota: r.Quota, Replays: r.replays, Logger: r.log,
 	}
