@@ -395,3 +395,33 @@ func TestABucketThatForgetsTooEarlyIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A bucket that is full forgets nothing: what it has no room for is refused.
+func TestAFullBucketRefusesDigests(t *testing.T) {
+	t.Parallel()
+	s := resourcetest.New(t, os.DirFS("../examples/social"))
+	small, err := soap.OpenReplays(t.Context(), s.Bus, 2000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := soap.Options{Address: "https://api.example.com", Replays: small}
+	serveFor(t, s, o, partners(t, clientCert(t, "erp").Leaf, clientCert(t, "crm").Leaf))
+	await(t, s)
+	h := &house{plain: edge(t, s, o)}
+	first := message(digestToken("erp", erpSecret, nonce(), in(0)))
+	if got := h.call(t, h.plain, first, nil, nil); got != "acme" {
+		t.Fatal(got)
+	}
+	for n := 0; ; n++ {
+		got := h.call(t, h.plain, message(digestToken("erp", erpSecret, nonce(), in(0))), nil, nil)
+		if strings.HasPrefix(got, "soap:Server it cannot be told now") {
+			break
+		}
+		if got != "acme" || n > 20 {
+			t.Fatalf("after %d: %s", n, got)
+		}
+	}
+	if got := h.call(t, h.plain, first, nil, nil); got == "acme" {
+		t.Error("the first was forgotten")
+	}
+}
