@@ -11,15 +11,12 @@ import (
 )
 
 const (
-	wsseNS = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd"
-	wsuNS  = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-utility-1.0.xsd"
-
 	getAlice = `<t:GetUser><t:id>alice</t:id></t:GetUser>`
 )
 
 // envelope11 is an envelope of SOAP 1.1 with the header blocks and the body.
 func envelope11(header, body string) string {
-	return `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/" xmlns:t="urn:tidings:v1:SocialService" xmlns:w="` + wsseNS + `" xmlns:u="` + wsuNS + `" xmlns:a="http://www.w3.org/2005/08/addressing" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">` +
+	return `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/" xmlns:t="urn:tidings:v1:SocialService" xmlns:w="` + wsse + `" xmlns:u="` + wsu + `" xmlns:a="http://www.w3.org/2005/08/addressing" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">` +
 		`<s:Header>` + header + `</s:Header><s:Body>` + body + `</s:Body></s:Envelope>`
 }
 

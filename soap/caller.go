@@ -46,6 +46,7 @@ func (s *Service) principal(ctx context.Context, r *request, h bus.Header) (auth
 	if who, f = s.byCertificate(who, h, now); f != nil {
 		return auth.Principal{}, f
 	}
+	r.secrecy.recipient = who.partner.Encryption
 	return who.Principal, who.admissible()
 }
 

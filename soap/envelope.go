@@ -41,6 +41,7 @@ func (v version) contentType() string { return mediaType[v] + "; charset=utf-8" 
 // request is an envelope that was read.
 type request struct {
 	version version
+	tree    *xmltree.Tree  // of the whole, decrypted
 	headers []xmltree.Elem // the blocks that are meant for us
 	payload xmltree.Elem   // the one element of the body
 	action  string         // of the media type, or empty
@@ -49,23 +50,25 @@ type request struct {
 	op      *operation     // what the payload names; nil until it was looked up
 
 	addressing addressing
+	secrecy    secrecy
 }
 
 // readEnvelope reads an envelope as far as SOAP goes: what the payload means is
 // not looked at. The version is right even when there is a failure: then it is
 // the one to answer in. The order of the checks is that of the Basic Profile:
-// version, headers that must be understood, everything else.
+// version, headers that must be understood, everything else. open decrypts
+// before any header is looked at; nil does nothing.
 //
 // own is the namespace of the contract, for header blocks of its own; most is how
 // many bytes an envelope may have.
-func readEnvelope(data []byte, contentType, own string, most int) (*request, *failure) {
+func readEnvelope(data []byte, contentType, own string, most int, open func(*request) *failure) (*request, *failure) {
 	_, params, _ := mime.ParseMediaType(contentType)
 	r := &request{action: params["action"], version: versionOf(contentType)}
-	t, err := xmltree.ScanWithin(data, params["charset"], most)
-	if err != nil {
+	var err error
+	if r.tree, err = xmltree.ScanWithin(data, params["charset"], most); err != nil {
 		return r, failed(err)
 	}
-	root := t.Root()
+	root := r.tree.Root()
 	switch {
 	case root.Is(envelopeNS[soap11], "Envelope"):
 		r.version = soap11
@@ -76,7 +79,12 @@ func readEnvelope(data []byte, contentType, own string, most int) (*request, *fa
 	default:
 		return r, failed(fault.New(fault.BadRequest, "the root element is no SOAP Envelope"))
 	}
-	return r, r.read(root, own)
+	if open != nil {
+		if f := open(r); f != nil {
+			return r, f
+		}
+	}
+	return r, r.read(r.tree.Root(), own)
 }
 
 func (r *request) read(root xmltree.Elem, own string) *failure {

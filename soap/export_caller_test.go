@@ -11,7 +11,7 @@ type Credentials struct {
 
 // ReadCredentials reads the UsernameToken of an envelope; nil when there is none.
 func ReadCredentials(envelope []byte, now time.Time) (*Credentials, error) {
-	r, f := readEnvelope(envelope, "text/xml", "urn:tidings:v1:SocialService", len(envelope))
+	r, f := readEnvelope(envelope, "text/xml", "urn:tidings:v1:SocialService", len(envelope), nil)
 	if f != nil {
 		return nil, f.Error
 	}

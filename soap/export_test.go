@@ -69,7 +69,7 @@ func NewCodec(m *schema.Model) (*Codec, error) {
 
 // Decode reads an envelope to the operation's name and its variables as JSON.
 func (c *Codec) Decode(envelope []byte, contentType string) (operation string, variables []byte, err error) {
-	r, f := readEnvelope(envelope, contentType, c.contract.namespace, xmltree.MaxBytes)
+	r, f := readEnvelope(envelope, contentType, c.contract.namespace, xmltree.MaxBytes, nil)
 	if f != nil {
 		return "", nil, f.Error
 	}
@@ -111,7 +111,7 @@ func Lexical(m *schema.Model, scalar, text string) (string, error) {
 
 // Read reads an envelope as far as it can be read, whatever it is.
 func (c *Codec) Read(envelope []byte) {
-	r, f := readEnvelope(envelope, "text/xml; charset=utf-8", c.contract.namespace, xmltree.MaxBytes)
+	r, f := readEnvelope(envelope, "text/xml; charset=utf-8", c.contract.namespace, xmltree.MaxBytes, nil)
 	if f != nil {
 		return
 	}

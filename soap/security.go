@@ -50,6 +50,7 @@ func (r *request) readSecurity(now time.Time) (*credentials, *failure) {
 			if f := checkTimestamp(e, now); f != nil {
 				return nil, f
 			}
+		case r.secrecy.opened(e):
 		default:
 			return nil, insecure(unsupportedSecurityToken, "the security token or element "+e.Name().Local+" is not supported: send a UsernameToken")
 		}

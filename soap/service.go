@@ -105,11 +105,14 @@ func (s *Service) Ready() <-chan struct{} { return s.ready }
 // answer answers one envelope. A fault is an answer like any other: it never
 // returns an error.
 func (s *Service) answer(ctx context.Context, m bus.Message) ([]byte, bus.Header, error) {
-	request, f := readEnvelope(m.Data, m.Header.Get(headerContentType), s.contract.namespace, s.options.MaxEnvelope)
+	request, f := readEnvelope(m.Data, m.Header.Get(headerContentType), s.contract.namespace, s.options.MaxEnvelope, s.open)
 	h := bus.Header{headerContentType: {request.version.contentType()}, headerStatus: {"200"}}
 	if f == nil {
 		var out []byte
 		if out, f = s.call(ctx, request, m.Header); f == nil {
+			out, f = request.conceal(out)
+		}
+		if f == nil {
 			return request.addressing.answered(out, h, false)
 		}
 	}
@@ -128,7 +131,11 @@ func (s *Service) refused(ctx context.Context, r *request, f *failure, asked bus
 		h.Set(headerRetryAfter, strconv.Itoa(after))
 	}
 	header := r.addressing.appendReply(r.echo, s.contract.faultAction(r, f))
-	return r.addressing.answered(f.envelope(r.version, s.contract.namespace, header), h, true)
+	out := f.envelope(r.version, s.contract.namespace, header)
+	if concealed, f := r.conceal(out); f == nil {
+		out = concealed
+	}
+	return r.addressing.answered(out, h, true)
 }
 
 // call does what the envelope asks for.

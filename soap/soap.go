@@ -23,6 +23,7 @@ import (
 	"strings"
 
 	"tidings/quota"
+	"tidings/wssec"
 	"tidings/xmltree"
 )
 
@@ -69,6 +70,9 @@ type Options struct {
 	// Replays tells a Service which messages have come before; nil refuses those
 	// that must not come twice with UNAVAILABLE.
 	Replays *Replays
+	// Keys are those that messages to a Service may be encrypted for; none: encrypted
+	// messages are refused. Others may take their place at any time.
+	Keys *wssec.Keys
 	// Logger gets failures of ours with their request id; nil is silent.
 	// Passwords, tokens and envelopes are never logged.
 	Logger *slog.Logger

@@ -153,9 +153,9 @@ func TestEncryptionThatIsNotAcceptedIsNamed(t *testing.T) {
 	}
 }
 
-// While a key takes over from another, both are in use.
-func TestEachKeyOfSeveralIsFound(t *testing.T) {
-	t.Parallel()
+// another makes a key of ours.
+func another(t testing.TB) wssec.Key {
+	t.Helper()
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +169,13 @@ func TestEachKeyOfSeveralIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	both := wssec.Keyring{{Private: private, Certificate: cert}, ours(t)}
+	return wssec.Key{Private: private, Certificate: cert}
+}
+
+// While a key takes over from another, both are in use.
+func TestEachKeyOfSeveralIsFound(t *testing.T) {
+	t.Parallel()
+	both := wssec.Keyring{another(t), ours(t)}
 	for _, name := range []string{"issuer-serial", "ski", "thumbprint", "x509", "direct"} {
 		if _, err := open(t, read(t, name+".xml"), both, wssec.Allow{}); err != nil {
 			t.Errorf("%s: %v", name, err)

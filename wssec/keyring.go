@@ -9,16 +9,6 @@ import (
 	"tidings/xmltree"
 )
 
-// Key is one of our own keys with the certificate that its users know it by.
-type Key struct {
-	Private     *rsa.PrivateKey
-	Certificate *x509.Certificate
-}
-
-// Keyring is what messages to us may be encrypted for. There are several while
-// one takes over from another. It is not changed.
-type Keyring []Key
-
 // The ways to name a certificate in a KeyIdentifier.
 const (
 	tokenProfile   = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-x509-token-profile-1.0#"
@@ -37,18 +27,19 @@ func (r Keyring) find(info xmltree.Elem, security xmltree.Elem) (*rsa.PrivateKey
 		return nil, refuse(UnsupportedSecurityToken, "the message is encrypted, and there is no key to decrypt with")
 	}
 	if !info.Exists() {
-		if len(r) > 1 {
+		private, ok := r[0].Private.(*rsa.PrivateKey)
+		if len(r) > 1 || !ok {
 			return nil, refuse(InvalidSecurity, "an EncryptedKey does not say which of our keys it is for")
 		}
-		return r[0].Private, nil
+		return private, nil
 	}
 	is, err := named(info, security)
 	if err != nil {
 		return nil, err
 	}
 	for _, k := range r {
-		if is(k.Certificate) {
-			return k.Private, nil
+		if private, ok := k.Private.(*rsa.PrivateKey); ok && is(k.Certificate) {
+			return private, nil
 		}
 	}
 	return nil, refuse(TokenUnavailable, "the message is encrypted for a key that is not ours")

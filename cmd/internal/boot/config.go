@@ -63,6 +63,8 @@ type Config struct {
 	RevokedAge   time.Duration `env:"REVOKED_AGE" flag:"revoked-age" envDefault:"720h" help:"how long revoked tokens are remembered: longer than any token lives"`
 	AccountsFile string        `env:"ACCOUNTS_FILE" flag:"accounts" help:"file of the accounts for SOAP, read again when it changes"`
 	SOAPCA       string        `env:"SOAP_CA" flag:"soap-ca" help:"file of the authorities (PEM) whose certificates accounts may name by issuer and subject; read again when it changes"`
+	SOAPKey      string        `env:"SOAP_KEY" flag:"soap-key" help:"file of the private keys (PEM) that SOAP messages may be encrypted for; read again when it changes"`
+	SOAPCert     string        `env:"SOAP_CERT" flag:"soap-cert" help:"file of their certificates (PEM)"`
 	Accounts     string        `env:"ACCOUNTS" secret:"true" help:"the accounts themselves: JSON, or lines of name:hash:ROLE,ROLE[:subject]: docs/auth.md"`
 
 	Limits         string        `env:"LIMITS" flag:"limits" envDefault:"enforce" help:"enforce, or measure: the log tells what is too deep, too dear or too often, and nothing of it is refused"`
@@ -204,7 +206,7 @@ func (c *Config) check() error {
 			return errors.New(rule.remedy)
 		}
 	}
-	return errors.Join(checkOrigins(c.AllowedOrigins()), c.checkLimits(), c.checkTLS())
+	return errors.Join(checkOrigins(c.AllowedOrigins()), c.checkLimits(), c.checkTLS(), c.checkSOAPKeys())
 }
 
 // setting is one field of Config with its tags.

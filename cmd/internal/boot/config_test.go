@@ -93,6 +93,8 @@ func TestMistakesAreNamed(t *testing.T) {
 		{[]string{"--tls-client-auth", "maybe"}, nil, "none, optional or require"},
 		{[]string{"--tls-client-auth", "require"}, nil, "needs TLS"},
 		{[]string{"--tls-cert", "x", "--tls-key", "x", "--tls-client-ca", "x"}, nil, "no effect"},
+		{[]string{"--soap-key", "x"}, nil, "TIDINGS_SOAP_CERT"},
+		{[]string{"--soap-cert", "x"}, nil, "TIDINGS_SOAP_KEY"},
 		{[]string{"--soap-replay-bytes", "5"}, nil, "TIDINGS_SOAP_REPLAY_BYTES"},
 		{[]string{"--listn", ":1"}, nil, "listn"},
 		{[]string{"serve"}, nil, "serve"},

@@ -113,7 +113,7 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 		TrustTransport: c.Dev || c.TrustTransport, MaxEnvelope: c.MaxEnvelope,
 		SOAPAction: soap.ActionRule(c.SOAPAction), Partial: soap.PartialRule(c.SOAPPartial),
 		Ready: e.Feed.Ready(), WaitFor: e.Client.WaitFor,
-		Quota: r.Quota, Replays: r.replays, Logger: r.log,
+		Quota: r.Quota, Replays: r.replays, Keys: r.soapKeys, Logger: r.log,
 	}
 	if r.role.Edge {
 		if e.Gateway, err = soap.NewGateway(r.Bus, e.Model, o); err != nil {

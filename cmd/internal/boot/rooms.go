@@ -22,6 +22,7 @@ import (
 	"tidings/schema"
 	"tidings/service"
 	"tidings/soap"
+	"tidings/wssec"
 )
 
 // Rooms are the parts that the edge and the worker share, built from the
@@ -35,13 +36,14 @@ type Rooms struct {
 	Quota   *quota.Limiter
 	revoked *revoke.List
 
-	config  Config
-	role    Role
-	log     *slog.Logger
-	shared  graphql.Store // documents that clients register; nil: none are
-	answers graphql.Store
-	replays *soap.Replays
-	away    atomic.Int64 // since when the bus is away, in Unix nanoseconds; 0 when it is there
+	config   Config
+	role     Role
+	log      *slog.Logger
+	shared   graphql.Store // documents that clients register; nil: none are
+	answers  graphql.Store
+	replays  *soap.Replays
+	soapKeys *wssec.Keys  // nil: messages are not encrypted
+	away     atomic.Int64 // since when the bus is away, in Unix nanoseconds; 0 when it is there
 
 	gate    sync.RWMutex
 	edition *Edition // in service
@@ -89,6 +91,9 @@ func (r *Rooms) open(ctx context.Context) (err error) {
 		return err
 	}
 	if err := r.openTLS(); err != nil {
+		return err
+	}
+	if err := r.openSOAPKeys(); err != nil {
 		return err
 	}
 	r.look = c.look()
