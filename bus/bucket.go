@@ -108,6 +108,19 @@ func (b *Bus) bucketConfig(name string, o BucketOptions) jetstream.StreamConfig 
 	return c
 }
 
+// Usage tells how many bytes the bucket holds, and how many it may; 0 means no
+// bound. The fault is UNAVAILABLE when nobody can tell.
+func (k *Bucket) Usage(ctx context.Context) (used, most int64, err error) {
+	ctx, cancel := k.bus.bound(ctx)
+	defer cancel()
+	s, err := k.bus.js.Stream(ctx, k.stream)
+	if err != nil {
+		return 0, 0, fmt.Errorf("usage of %s: %w", k.stream, fault.Wrap(err, fault.Unavailable, "the bus cannot be reached"))
+	}
+	info := s.CachedInfo()
+	return int64(info.State.Bytes), max(0, info.Config.MaxBytes), nil
+}
+
 // Bucket is the name of a bucket of the service.
 func (s Subjects) Bucket(name string) string { return s.Prefix + "-" + name }
 

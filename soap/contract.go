@@ -32,6 +32,7 @@ type operation struct {
 	document string     // its one root field has the alias "result", unless it has several
 	several  bool       // the document has several root fields: the result holds each
 	wakes    string     // of kindPull: the subscription whose events it tells
+	batch    *operation // of kindSubmit: what does the same at once
 }
 
 // resultName is the one child of every response element, and the alias of the
@@ -52,6 +53,7 @@ func newContract(m *schema.Model, o Options) (*contract, error) {
 		}
 	}
 	c.operations = append(c.operations, b.storedOperations(c.operations)...)
+	c.operations = append(c.operations, b.jobs(c.operations)...)
 	if op := b.info(c.operations); op != nil {
 		c.operations = append(c.operations, op)
 	}

@@ -29,6 +29,8 @@ func (s *Service) run(ctx context.Context, who auth.Principal, op *operation, r 
 		return s.runDocument(ctx, who, op, r)
 	case kindPull:
 		return s.runPull(ctx, who, op, r)
+	case kindSubmit, kindJob, kindCancelJob, kindJobResult:
+		return s.runJob(ctx, who, op, r)
 	}
 	return nil, failed(fmt.Errorf("%s: an operation of kind %q is not carried out here", op.name, op.kind))
 }

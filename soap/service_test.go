@@ -92,6 +92,11 @@ func serveWith(t testing.TB, s *resourcetest.Service, o soap.Options, a *auth.Ac
 			t.Error(err)
 		}
 	})
+	running.Go(func() {
+		if err := service.RunJobs(ctx); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Cleanup(func() { cancel(); running.Wait() })
 	return service
 }

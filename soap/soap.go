@@ -22,6 +22,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"tidings/job"
 	"tidings/quota"
 	"tidings/wssec"
 	"tidings/xmltree"
@@ -73,6 +74,8 @@ type Options struct {
 	// Keys are those that messages to a Service may be encrypted for; none: encrypted
 	// messages are refused. Others may take their place at any time.
 	Keys *wssec.Keys
+	// Jobs keeps what is submitted to be carried out in the background; nil refuses it.
+	Jobs *job.Jobs
 	// Logger gets failures of ours with their request id; nil is silent.
 	// Passwords, tokens and envelopes are never logged.
 	Logger *slog.Logger

@@ -105,6 +105,10 @@ type Config struct {
 
 	ReplayBytes int64 `env:"SOAP_REPLAY_BYTES" flag:"soap-replay-bytes" envDefault:"134217728" help:"bytes for the digests and signatures of SOAP callers that must not come twice, of 12 minutes; then more are refused"`
 
+	JobsAge        time.Duration `env:"JOBS_AGE" flag:"jobs-age" envDefault:"24h" help:"how long what is submitted as a job is kept, its results too"`
+	JobsBytes      int64         `env:"JOBS_BYTES" flag:"jobs-bytes" envDefault:"268435456" help:"how many bytes of jobs; at half of it new ones are refused"`
+	JobsUnfinished int           `env:"JOBS_UNFINISHED" flag:"jobs-unfinished" envDefault:"10" help:"jobs of one caller that are not finished"`
+
 	MaxConnectionAge time.Duration `env:"MAX_CONNECTION_AGE" flag:"max-connection-age" envDefault:"0s" help:"how old sockets and event streams get, at least half of it, so that clients spread over the processes; 0: as old as they like"`
 
 	DrainDelay  time.Duration `env:"DRAIN_DELAY" flag:"drain-delay" envDefault:"5s" help:"from the signal until the first socket is closed; none in development"`
@@ -194,6 +198,7 @@ func (c *Config) check() error {
 		{c.APQAge >= time.Minute && c.IdempotencyAge >= time.Minute, "TIDINGS_APQ_AGE and TIDINGS_IDEMPOTENCY_AGE must be at least 1m"},
 		{c.APQBytes >= 1<<20 && c.IdempotencyBytes >= 1<<20, "TIDINGS_APQ_BYTES and TIDINGS_IDEMPOTENCY_BYTES must be at least 1048576"},
 		{c.ReplayBytes >= 1<<20, "TIDINGS_SOAP_REPLAY_BYTES must be at least 1048576"},
+		{c.JobsAge >= time.Minute && c.JobsBytes >= 1<<20 && c.JobsUnfinished >= 1, "TIDINGS_JOBS_AGE must be at least 1m, TIDINGS_JOBS_BYTES 1048576, and TIDINGS_JOBS_UNFINISHED 1"},
 		{c.CacheMaxAge >= 0, "TIDINGS_CACHE_MAX_AGE must not be negative"},
 		{c.MaxConnectionAge == 0 || c.MaxConnectionAge >= time.Second, "TIDINGS_MAX_CONNECTION_AGE must be 0 or at least 1s, such as 1h"},
 		{c.DrainDelay >= 0 && c.DrainWindow >= 0, "TIDINGS_DRAIN_DELAY and TIDINGS_DRAIN_WINDOW must not be negative"},

@@ -113,7 +113,7 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 		TrustTransport: c.Dev || c.TrustTransport, MaxEnvelope: c.MaxEnvelope,
 		SOAPAction: soap.ActionRule(c.SOAPAction), Partial: soap.PartialRule(c.SOAPPartial),
 		Ready: e.Feed.Ready(), WaitFor: e.Client.WaitFor,
-		Quota: r.Quota, Replays: r.replays, Keys: r.soapKeys, Logger: r.log,
+		Quota: r.Quota, Replays: r.replays, Keys: r.soapKeys, Jobs: r.jobs, Logger: r.log,
 	}
 	if r.role.Edge {
 		if e.Gateway, err = soap.NewGateway(r.Bus, e.Model, o); err != nil {
@@ -189,10 +189,10 @@ func (e *Edition) read(ctx context.Context, fail func(error)) {
 	}
 }
 
-// write makes the worker and SOAP run, if there are any.
+// write makes the worker, SOAP and jobs run, if there are any.
 func (e *Edition) write(ctx context.Context, fail func(error)) {
 	if e.worker != nil {
-		e.writing = run(ctx, fail, proc.Part{Name: "worker", Run: e.worker.Run}, proc.Part{Name: "soap", Run: e.soap.Run})
+		e.writing = run(ctx, fail, proc.Part{Name: "worker", Run: e.worker.Run}, proc.Part{Name: "soap", Run: e.soap.Run}, proc.Part{Name: "jobs", Run: e.soap.RunJobs})
 	}
 }
 

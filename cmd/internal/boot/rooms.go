@@ -17,6 +17,7 @@ import (
 	"tidings/bus"
 	"tidings/graphql"
 	"tidings/internal/proc"
+	"tidings/job"
 	"tidings/quota"
 	"tidings/revoke"
 	"tidings/schema"
@@ -41,6 +42,7 @@ type Rooms struct {
 	log      *slog.Logger
 	shared   graphql.Store // documents that clients register; nil: none are
 	answers  graphql.Store
+	jobs     *job.Jobs // nil where nothing is written
 	replays  *soap.Replays
 	soapKeys *wssec.Keys  // nil: messages are not encrypted
 	away     atomic.Int64 // since when the bus is away, in Unix nanoseconds; 0 when it is there
@@ -114,6 +116,9 @@ func (r *Rooms) open(ctx context.Context) (err error) {
 		return err
 	}
 	if r.revoked, err = revoke.Open(ctx, r.Bus, r.Revoked, revoke.Options{Age: c.RevokedAge, Logger: r.log}); err != nil {
+		return err
+	}
+	if r.jobs, err = r.openJobs(ctx); err != nil {
 		return err
 	}
 	if r.edition, err = r.build(ctx, model, nil); err != nil {

@@ -1,0 +1,130 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"tidings/auth"
+	"tidings/fault"
+	"tidings/schema"
+)
+
+// errNoJob does not tell whether somebody else has such a job.
+var errNoJob = fault.New(fault.NotFound, "there is no such job; jobs are kept for a day")
+
+// Look tells how far a job has come. The fault is NOT_FOUND for a job that is not
+// there any more, and for one that somebody else has submitted, unless the caller
+// is an ADMIN.
+func (j *Jobs) Look(ctx context.Context, who auth.Principal, id string) (Status, error) {
+	r, err := j.find(ctx, who, id)
+	if err != nil {
+		return Status{}, err
+	}
+	return r.status(id, time.Now()), nil
+}
+
+func (j *Jobs) find(ctx context.Context, who auth.Principal, id string) (record, error) {
+	if !plausible(id) {
+		return record{}, errNoJob
+	}
+	raw, _, err := j.bucket.Get(ctx, id)
+	if err != nil {
+		return record{}, fmt.Errorf("look for a job: %w", err)
+	}
+	if raw == nil {
+		return record{}, errNoJob
+	}
+	r, err := decodeRecord(raw)
+	if err != nil {
+		return r, err
+	}
+	if !r.visible(who) {
+		return r, errNoJob
+	}
+	return r, nil
+}
+
+// idLength is that of a UUID: what is longer is another key of the bucket.
+const idLength = 36
+
+func plausible(id string) bool { return len(id) == idLength }
+
+func (r record) visible(who auth.Principal) bool {
+	return who.Roles.Has(schema.Admin) || !who.Anonymous() && who.Subject == r.Who.Subject
+}
+
+// Page gives a page of results, from 0. The pages that are there can be read
+// while the job goes on. Faults as those of Look; NOT_FOUND also for a page that
+// is not there yet, or never will be.
+func (j *Jobs) Page(ctx context.Context, who auth.Principal, id string, number int) (Page, error) {
+	r, err := j.find(ctx, who, id)
+	if err != nil {
+		return Page{}, err
+	}
+	s := r.status(id, time.Now())
+	switch {
+	case number < 0 || number >= r.Parts:
+		return Page{}, &fault.Error{Code: fault.NotFound, Field: "page", Message: fmt.Sprintf("the job has %d pages", r.Parts)}
+	case number >= r.Next && s.State.Final():
+		return Page{}, &fault.Error{Code: fault.NotFound, Field: "page", Message: fmt.Sprintf("the items of this page were not carried out: the job is %s", s.State)}
+	case number >= r.Next:
+		return Page{}, &fault.Error{Code: fault.NotFound, Field: "page", RetryAfter: s.RetryAfter, Message: "the results of this page are not there yet; look at the job, and ask again"}
+	}
+	p, err := j.results(ctx, id, number)
+	if err != nil {
+		return Page{}, err
+	}
+	return Page{Status: s, Number: number, First: p.First, Outcomes: p.Outcomes}, nil
+}
+
+func (j *Jobs) results(ctx context.Context, id string, number int) (part, error) {
+	raw, _, err := j.bucket.Get(ctx, partKey(id, number))
+	if err != nil {
+		return part{}, fmt.Errorf("read the results of a job: %w", err)
+	}
+	if raw == nil {
+		return part{}, errNoJob
+	}
+	p, err := decodePart(raw)
+	if err == nil && len(p.Outcomes) == 0 {
+		err = fmt.Errorf("the results of part %d of job %s are missing", number, id)
+	}
+	return p, err
+}
+
+// Cancel ends a job that goes on, when the part that is at work is done, and
+// tells how it is then; one that is over stays as it is. Faults as those of Look.
+func (j *Jobs) Cancel(ctx context.Context, who auth.Principal, id string) (Status, error) {
+	r, err := j.find(ctx, who, id)
+	if err != nil {
+		return Status{}, err
+	}
+	r, err = j.change(ctx, id, func(r *record) bool {
+		r.End = Cancelled
+		return true
+	})
+	if err != nil {
+		return Status{}, err
+	}
+	return r.status(id, time.Now()), nil
+}
+
+// change changes a job that goes on, unless fn says no. It returns the record as
+// it is then.
+func (j *Jobs) change(ctx context.Context, id string, fn func(*record) bool) (r record, err error) {
+	err = j.bucket.Update(ctx, id, func(value []byte) ([]byte, error) {
+		if value == nil {
+			return nil, errNoJob
+		}
+		if r, err = decodeRecord(value); err != nil {
+			return nil, err
+		}
+		if r.End != "" || !fn(&r) {
+			return nil, nil
+		}
+		r.Updated = time.Now().UTC()
+		return encode(r), nil
+	})
+	return r, err
+}

@@ -1,0 +1,176 @@
+package soap
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"tidings/auth"
+	"tidings/fault"
+	"tidings/graphql"
+	"tidings/job"
+	"tidings/xmltree"
+)
+
+var errNoJobs = fault.New(fault.Unavailable, "no jobs are kept here")
+
+// RunJobs carries out jobs, for this process's share, until ctx ends; then it
+// returns nil. It does nothing without Options.Jobs.
+func (s *Service) RunJobs(ctx context.Context) error {
+	if s.options.Jobs == nil {
+		<-ctx.Done()
+		return nil
+	}
+	if s.options.Ready != nil {
+		select {
+		case <-s.options.Ready:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return s.options.Jobs.Work(ctx, s.carryOut)
+}
+
+// carryOut is the job.Runner: it runs the job's document with an item's variables.
+func (s *Service) carryOut(ctx context.Context, who auth.Principal, item job.Item) job.Outcome {
+	response := s.engine.Execute(ctx, who, graphql.Request{
+		Query: item.Document, Variables: item.Input, Trusted: true, Counted: true,
+		Sent: &graphql.Sent{ID: item.Command, Since: item.Since, Again: item.Again},
+	})
+	res, err := readResult(response.Body)
+	switch {
+	case err != nil:
+		return job.Outcome{Error: fault.Of(err)}
+	case res.root != nil:
+		return job.Outcome{Result: res.root}
+	case len(res.errors) > 0 && res.errors[0].Extensions.Position != "": // it was made, and may not be read
+		return job.Outcome{}
+	case len(res.errors) > 0:
+		return job.Outcome{Error: withoutInput(res.errors[0].failure().Error)}
+	}
+	return job.Outcome{Error: fault.Of(fmt.Errorf("the item %s is null without an error", item.Command))}
+}
+
+// runJob carries out an operation on jobs.
+func (s *Service) runJob(ctx context.Context, who auth.Principal, op *operation, r *request) ([]byte, *failure) {
+	if s.options.Jobs == nil {
+		return nil, failed(errNoJobs)
+	}
+	if err := s.options.Quota.Request(ctx, who); err != nil {
+		return nil, failed(err)
+	}
+	raw, f := s.aboutJob(ctx, who, op, r)
+	if f != nil {
+		return nil, f
+	}
+	out, err := s.contract.answer(op, r, result{root: raw}, nil)
+	if err != nil {
+		return nil, failed(err)
+	}
+	return out, nil
+}
+
+// aboutJob returns the result of an operation on jobs, as JSON.
+func (s *Service) aboutJob(ctx context.Context, who auth.Principal, op *operation, r *request) ([]byte, *failure) {
+	if op.kind == kindSubmit {
+		return s.submit(ctx, who, op, r)
+	}
+	raw, err := s.contract.variables(op, r.payload)
+	if err != nil {
+		return nil, failed(err)
+	}
+	args := struct {
+		ID   string `json:"jobId"`
+		Page *int   `json:"page"`
+	}{}
+	if err := json.Unmarshal(raw, &args); err != nil {
+		return nil, failed(err)
+	}
+	switch op.kind {
+	case kindCancelJob:
+		return statusOf(s.options.Jobs.Cancel(ctx, who, args.ID))
+	case kindJobResult:
+		number := 1
+		if args.Page != nil {
+			number = *args.Page
+		}
+		page, err := s.options.Jobs.Page(ctx, who, args.ID, number-1)
+		if err != nil {
+			return nil, failed(err)
+		}
+		return s.contract.page(op, page), nil
+	}
+	return statusOf(s.options.Jobs.Look(ctx, who, args.ID))
+}
+
+// submit stores a job. Its items count as what they cost at least, before any is
+// carried out. What cannot be read of one refuses them all: nothing is begun yet.
+func (s *Service) submit(ctx context.Context, who auth.Principal, op *operation, r *request) ([]byte, *failure) {
+	inputs, err := s.contract.readInputs(op, r.payload)
+	if err != nil {
+		return nil, failed(err)
+	}
+	if err := s.options.Quota.Spend(ctx, who, len(inputs)); err != nil {
+		return nil, failed(err)
+	}
+	var named graphql.Request
+	if f := s.identify(r, &named); f != nil {
+		return nil, f
+	}
+	id, err := s.options.Jobs.Submit(ctx, who, job.Order{Kind: op.name, Document: op.batch.one.document, Items: inputs, Key: named.IdempotencyKey})
+	if err != nil {
+		return nil, failed(err)
+	}
+	return statusOf(s.options.Jobs.Look(ctx, who, id))
+}
+
+// readInputs reads the items of a submission.
+func (c *contract) readInputs(op *operation, payload xmltree.Elem) ([]job.Input, error) {
+	d := &decoder{namespace: c.namespace}
+	if err := d.object(op.args, payload, nil); err != nil {
+		return nil, err
+	}
+	var inputs []job.Input
+	for list := range payload.Children() { // there is one: object says so
+		if err := c.checkInputs(op, list); err != nil {
+			return nil, err
+		}
+		for e := range list.Children() {
+			item := c.readItem(op.batch, e)
+			if item.err != nil {
+				return nil, inItem(len(inputs), item.err)
+			}
+			inputs = append(inputs, job.Input{Ref: item.ref, Data: item.variables})
+		}
+	}
+	return inputs, nil
+}
+
+// checkInputs refuses a list that is none of items.
+func (c *contract) checkInputs(op *operation, list xmltree.Elem) error {
+	d := &decoder{namespace: c.namespace}
+	if err := d.checkElement(list, &place{name: inputsName}); err != nil {
+		return err
+	}
+	if !list.Blank() {
+		return fault.Input(inputsName, "the list holds text: put each item into an element item")
+	}
+	for e := range list.Children() {
+		if d.find([]*part{op.args[0].typ.item}, e) < 0 {
+			return fault.Input(inputsName, "there is no element %.100s here: the items are called item", e.Name().Local)
+		}
+	}
+	return nil
+}
+
+// inItem says of which item an error is.
+func inItem(index int, err error) error {
+	f := *fault.Of(err)
+	at := inputsName + "[" + strconv.Itoa(index) + "]"
+	if f.Field != "" {
+		at += "." + f.Field
+	}
+	f.Field = at
+	return &f
+}
