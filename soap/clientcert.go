@@ -17,22 +17,32 @@ const headerCertificate = "Tidings-Certificate"
 // The bounds of what somebody shows.
 const (
 	maxCertificates     = 8
-	maxCertificateBytes = 16 << 10
+	maxCertificateBytes = 9 << 10
 )
 
-// setCertificates puts the certificates of a connection into the headers of its
-// request. What is beyond the bounds stays away, from the end.
-func setCertificates(h bus.Header, r *http.Request) {
-	if r.TLS == nil {
-		return
+// setCertificates puts the certificates that the sender of a request has shown
+// into its headers. What is beyond the bounds stays away, from the end.
+func (g *Gateway) setCertificates(h bus.Header, r *http.Request) error {
+	shown, err := g.options.Shown(r)
+	if err != nil {
+		return err
 	}
 	bytes := 0
-	for i, cert := range r.TLS.PeerCertificates {
+	for i, cert := range shown {
 		if bytes += len(cert.Raw); i == maxCertificates || bytes > maxCertificateBytes {
-			return
+			return nil
 		}
 		h[headerCertificate] = append(h[headerCertificate], base64.StdEncoding.EncodeToString(cert.Raw))
 	}
+	return nil
+}
+
+// shownOnConnection are the certificates of the connection itself.
+func shownOnConnection(r *http.Request) ([]*x509.Certificate, error) {
+	if r.TLS == nil {
+		return nil, nil
+	}
+	return r.TLS.PeerCertificates, nil
 }
 
 // certificatesOf reads what setCertificates wrote.

@@ -133,6 +133,11 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, envelope []byt
 	id := rand.Text()
 	w.Header().Set("X-Request-Id", id)
 	h := g.headers(r, id)
+	if err := g.setCertificates(h, r); err != nil {
+		g.options.Logger.LogAttrs(r.Context(), slog.LevelWarn, "the certificate of a client cannot be read", slog.String("request_id", id), slog.Any("error", err))
+		http.Error(w, "the certificate that the proxy tells of cannot be read", http.StatusBadRequest)
+		return
+	}
 	ctx, cancel := patient(r.Context(), envelope, coding != "")
 	defer cancel()
 	sent := envelope
@@ -176,7 +181,6 @@ func (g *Gateway) headers(r *http.Request, id string) bus.Header {
 	if client := quota.Client(r.Context()); client.IsValid() {
 		h.Set(headerClient, client.String())
 	}
-	setCertificates(h, r)
 	if r.TLS != nil || g.options.TrustTransport {
 		h.Set(headerPrivate, "1")
 	}

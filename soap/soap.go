@@ -17,9 +17,11 @@ package soap
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 
 	"tidings/job"
@@ -47,6 +49,10 @@ type Options struct {
 	// this process sees no TLS: because a proxy ends it in front, or because it
 	// is development. Otherwise a UsernameToken over plain HTTP is refused.
 	TrustTransport bool
+	// Shown returns the certificates that the sender of a request has shown, its
+	// own first; nil means those of the TLS connection that a Gateway sees. An
+	// error is answered with 400.
+	Shown func(r *http.Request) ([]*x509.Certificate, error)
 	// Concurrency bounds the envelopes that one Service works on at a time;
 	// default 64.
 	Concurrency int
@@ -115,6 +121,9 @@ func (o Options) withDefaults() (Options, error) {
 		o.MaxEnvelope = xmltree.MaxBytes
 	}
 	o.MaxEnvelope = min(o.MaxEnvelope, maxEnvelope)
+	if o.Shown == nil {
+		o.Shown = shownOnConnection
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

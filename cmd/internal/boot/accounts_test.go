@@ -49,6 +49,34 @@ func put(t *testing.T, file, text string) {
 	}
 }
 
+// runParts runs parts of a process until the test ends.
+func runParts(t *testing.T, parts ...proc.Part) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := proc.Run(ctx, slog.New(slog.DiscardHandler), parts...); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { cancel(); running.Wait() })
+}
+
+// selfSigned is the DER of a certificate that signs itself, and others.
+func selfSigned(t *testing.T, name string) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der
+}
+
 func account(name, secret string) string {
 	return fmt.Sprintf(`[{"name": %q, "roles": ["SERVICE"], "secrets": [%q]}]`, name, secret)
 }
@@ -69,20 +97,12 @@ func TestAccountsAreReadAgainWhenTheirFileChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := proc.Run(ctx, slog.New(slog.DiscardHandler), rooms.Parts()...); err != nil {
-			t.Error(err)
-		}
-	})
 	t.Cleanup(func() {
-		cancel()
-		running.Wait()
 		if err := rooms.Close(); err != nil {
 			t.Error(err)
 		}
 	})
+	runParts(t, rooms.Parts()...)
 	good := func(secret string) bool {
 		_, err := rooms.Accounts.Password("erp", secret, nil)
 		return err == nil
@@ -143,16 +163,7 @@ func TestAccountsThatCannotBeReadEndTheStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file, ca := filepath.Join(dir, "accounts"), filepath.Join(dir, "ca.pem")
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	root := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Root"}, NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, root, root, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(t, ca, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	put(t, ca, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: selfSigned(t, "Root")})))
 	const issued = `[{"name": "erp", "certificates": [{"issuer": "CN=Root", "subject": "CN=erp"}]}]`
 	for _, c := range []struct {
 		text     string

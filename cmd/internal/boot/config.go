@@ -94,6 +94,8 @@ type Config struct {
 	RatePasswords  string        `env:"RATE_PASSWORDS" flag:"rate-passwords" envDefault:"10/100" help:"wrong passwords of SOAP a minute: from each address/for each account; 0 for no limit"`
 	Proxies        string        `env:"TRUSTED_PROXIES" flag:"trusted-proxies" help:"networks of the proxies in front, whose X-Forwarded-For is believed, comma separated: 10.0.0.0/8"`
 
+	ClientCertHeader string `env:"CLIENT_CERT_HEADER" flag:"client-cert-header" help:"header in which these proxies tell the certificate of their client, such as Client-Cert (RFC 9440) or X-Forwarded-Client-Cert; believed from them alone"`
+
 	Operations       string        `env:"OPERATIONS" flag:"operations" help:"directory of registered operations: *.graphql files and manifests (docs/operations.md)"`
 	RegisteredOnly   bool          `env:"REGISTERED_ONLY" flag:"registered-only" help:"run registered operations and no others"`
 	APQ              bool          `env:"APQ" flag:"apq" envDefault:"true" help:"clients may register documents by their first request; never with registered-only"`

@@ -95,6 +95,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		{[]string{"--tls-cert", "x", "--tls-key", "x", "--tls-client-ca", "x"}, nil, "no effect"},
 		{[]string{"--soap-key", "x"}, nil, "TIDINGS_SOAP_CERT"},
 		{[]string{"--soap-cert", "x"}, nil, "TIDINGS_SOAP_KEY"},
+		{[]string{"--client-cert-header", "Client-Cert"}, nil, "TIDINGS_TRUSTED_PROXIES"},
 		{[]string{"--soap-replay-bytes", "5"}, nil, "TIDINGS_SOAP_REPLAY_BYTES"},
 		{[]string{"--listn", ":1"}, nil, "listn"},
 		{[]string{"serve"}, nil, "serve"},

@@ -108,12 +108,17 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 	if err != nil {
 		return err
 	}
+	shown, err := c.shown()
+	if err != nil {
+		return err
+	}
 	o := soap.Options{
 		Service: c.ServiceName(), Address: c.PublicURL,
 		TrustTransport: c.Dev || c.TrustTransport, MaxEnvelope: c.MaxEnvelope,
 		SOAPAction: soap.ActionRule(c.SOAPAction), Partial: soap.PartialRule(c.SOAPPartial),
 		Ready: e.Feed.Ready(), WaitFor: e.Client.WaitFor,
 		Quota: r.Quota, Replays: r.replays, Keys: r.soapKeys, Jobs: r.jobs, Logger: r.log,
+		Shown: shown,
 	}
 	if r.role.Edge {
 		if e.Gateway, err = soap.NewGateway(r.Bus, e.Model, o); err != nil {

@@ -29,6 +29,8 @@ func (c Config) checkTLS() error {
 		return errors.New("TIDINGS_TLS_CLIENT_AUTH needs TLS: name a certificate with TIDINGS_TLS_CERT and its key with TIDINGS_TLS_KEY")
 	case c.TLSClientCA != "" && c.TLSClientAuth == "none":
 		return errors.New("TIDINGS_TLS_CLIENT_CA has no effect: set TIDINGS_TLS_CLIENT_AUTH to optional or require")
+	case c.ClientCertHeader != "" && c.Proxies == "":
+		return errors.New("TIDINGS_CLIENT_CERT_HEADER is believed from proxies that are trusted, and there are none: name them with TIDINGS_TRUSTED_PROXIES")
 	}
 	return nil
 }
