@@ -32,7 +32,7 @@ func TestHostileEnvelopesAllocateInProportion(t *testing.T) {
 // growing are envelopes within the limits that n makes larger, each by another
 // dimension, and that a reader takes quadratic time for if it looks at all that
 // came before again for each new piece.
-func growing() map[string]func(n int) string {
+func growing(t *testing.T) map[string]func(n int) string {
 	body := func(piece string, each int) func(n int) string {
 		return func(n int) string {
 			return envelope11("", "<t:GetUser><t:id>"+strings.Repeat(piece, each*n)+"</t:id></t:GetUser>")
@@ -68,8 +68,15 @@ func growing() map[string]func(n int) string {
 		"fields to clear": func(n int) string {
 			return envelope11("", "<t:UpdateUser><t:input><t:fieldsToNull>"+strings.Repeat("<t:item>name</t:item>", 2250*n)+"</t:fieldsToNull></t:input></t:UpdateUser>")
 		},
+		"encrypted":             func(n int) string { return encrypt(t, body("<b/>", 10_000)(n)) },
+		"parts and keys":        func(n int) string { return withParts(encrypt(t, envelope11("", getAlice)), 5_000*n) },
 		"deep, again and again": body(strings.Repeat("<b>", 30)+strings.Repeat("</b>", 30), 225),
 	}
+}
+
+// withParts adds elements of many kinds around what is encrypted.
+func withParts(encrypted string, n int) string {
+	return strings.Replace(encrypted, "<xenc:ReferenceList>", strings.Repeat("<xenc:CarriedKeyName/>", n)+"<xenc:ReferenceList>", 1)
 }
 
 func numberedAttrs(n int, name, value string) string {

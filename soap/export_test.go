@@ -109,18 +109,6 @@ func Lexical(m *schema.Model, scalar, text string) (string, error) {
 	return string(out), err
 }
 
-// Read reads an envelope as far as it can be read, whatever it is.
-func (c *Codec) Read(envelope []byte) {
-	r, f := readEnvelope(envelope, "text/xml; charset=utf-8", c.contract.namespace, xmltree.MaxBytes, nil)
-	if f != nil {
-		return
-	}
-	_, _ = r.readSecurity(time.Now())
-	if op := c.contract.byName[r.payload.Name().Local]; op != nil {
-		_, _ = c.contract.variables(op, r.payload)
-	}
-}
-
 // Waiting is how many pulls wait at a service.
 func (s *Service) Waiting() int { return len(s.waiting) }
 
