@@ -96,11 +96,10 @@ func (j *Jobs) results(ctx context.Context, id string, number int) (part, error)
 // Cancel ends a job that goes on, when the part that is at work is done, and
 // tells how it is then; one that is over stays as it is. Faults as those of Look.
 func (j *Jobs) Cancel(ctx context.Context, who auth.Principal, id string) (Status, error) {
-	r, err := j.find(ctx, who, id)
-	if err != nil {
+	if _, err := j.find(ctx, who, id); err != nil {
 		return Status{}, err
 	}
-	r, err = j.change(ctx, id, func(r *record) bool {
+	r, err := j.change(ctx, id, func(r *record) bool {
 		r.End = Cancelled
 		return true
 	})
