@@ -16,8 +16,10 @@ func Aside(ctx context.Context, wait func()) {
 		wait()
 		return
 	}
+	s.working.Add(-1)
 	s.workers.Go(s.work)
 	defer func() {
+		s.working.Add(1)
 		select {
 		case s.places <- struct{}{}:
 		case <-s.stopped: // what is in the queue is finished by all who are left

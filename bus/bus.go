@@ -80,6 +80,7 @@ type Bus struct {
 	breakers breakers
 	glances  glances // at the log and at streams of the adopter's
 	group    group
+	nears    nears
 
 	// replicated: a direct get may be answered by one who is behind.
 	replicated atomic.Bool

@@ -84,24 +84,25 @@ func TestFollowEndsWithTheErrorOfItsFunction(t *testing.T) {
 
 func TestCallIsAnsweredByTheService(t *testing.T) {
 	t.Parallel()
-	b := bustest.New(t)
-	subject := b.Subjects().Command("User", "create")
-	stop := serve(t, b, bus.Endpoint{Name: "create", Subject: subject, Handle: func(_ context.Context, m bus.Message) ([]byte, bus.Header, error) {
-		if string(m.Data) == "no" {
-			return nil, nil, fault.Input("input.email", "no such\nletters")
+	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, _ *syncBuffer) {
+		subject := b.Subjects().Command("User", "create")
+		stop := serve(t, server, bus.Endpoint{Name: "create", Subject: subject, Handle: func(_ context.Context, m bus.Message) ([]byte, bus.Header, error) {
+			if string(m.Data) == "no" {
+				return nil, nil, fault.Input("input.email", "no such\nletters")
+			}
+			return append([]byte("re: "), m.Data...), bus.Header{"X": {m.Header.Get("X")}}, nil
+		}})
+		defer stop()
+		m, err := b.Call(t.Context(), subject, bus.Header{"X": {"y"}}, []byte("hello"))
+		if err != nil || string(m.Data) != "re: hello" || m.Header.Get("X") != "y" {
+			t.Fatalf("%+v, %v", m, err)
 		}
-		return append([]byte("re: "), m.Data...), bus.Header{"X": {m.Header.Get("X")}}, nil
-	}})
-	defer stop()
-	m, err := b.Call(t.Context(), subject, bus.Header{"X": {"y"}}, []byte("hello"))
-	if err != nil || string(m.Data) != "re: hello" || m.Header.Get("X") != "y" {
-		t.Fatalf("%+v, %v", m, err)
-	}
-	_, err = b.Call(t.Context(), subject, nil, []byte("no"))
-	f, ok := errors.AsType[*fault.Error](err)
-	if !ok || f.Code != fault.BadUserInput || f.Field != "input.email" || f.Message != "no such\nletters" {
-		t.Fatalf("%v", err)
-	}
+		_, err = b.Call(t.Context(), subject, nil, []byte("no"))
+		f, ok := errors.AsType[*fault.Error](err)
+		if !ok || f.Code != fault.BadUserInput || f.Field != "input.email" || f.Message != "no such\nletters" {
+			t.Fatalf("%v", err)
+		}
+	})
 }
 
 func mustAppend(t testing.TB, b *bus.Bus, entries ...bus.Entry) uint64 {

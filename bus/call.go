@@ -34,7 +34,14 @@ func (b *Bus) Call(ctx context.Context, subject string, h Header, data []byte) (
 	if err := checkSubject(subject); err != nil {
 		return Message{}, err
 	}
-	return b.request(ctx, b.breakers.class(subject), outgoing(subject, h, data), serviceFault)
+	msg := outgoing(subject, h, data)
+	if err := b.fits(msg); err != nil {
+		return Message{}, err
+	}
+	if m, done, err := b.callHere(ctx, subject, h, data); done {
+		return m, err
+	}
+	return b.request(ctx, b.breakers.class(subject), msg, serviceFault)
 }
 
 // request sends msg behind the breaker of that name; failed says whether an
@@ -44,8 +51,8 @@ func (b *Bus) request(ctx context.Context, breaker string, msg *nats.Msg, failed
 	defer cancel()
 	deadline, _ := ctx.Deadline()
 	msg.Header.Set(HeaderTimeout, strconv.FormatInt(max(1, time.Until(deadline).Milliseconds()), 10))
-	if limit := b.nc.MaxPayload(); int64(msg.Size()) > limit {
-		return Message{}, fault.New(fault.PayloadTooLarge, "the request is larger than the %d bytes that the bus carries", limit)
+	if err := b.fits(msg); err != nil {
+		return Message{}, err
 	}
 	m, err := b.breakers.do(ctx, breaker, func() (Message, error) {
 		resp, err := b.nc.RequestMsgWithContext(ctx, msg)
@@ -61,6 +68,14 @@ func (b *Bus) request(ctx context.Context, breaker string, msg *nats.Msg, failed
 		return Message{}, a.fault
 	}
 	return m, err
+}
+
+// fits refuses a request that no server would carry.
+func (b *Bus) fits(request *nats.Msg) error {
+	if limit := b.nc.MaxPayload(); int64(request.Size()) > limit {
+		return fault.New(fault.PayloadTooLarge, "the request is larger than the %d bytes that the bus carries", limit)
+	}
+	return nil
 }
 
 func callError(err error) error {

@@ -54,7 +54,8 @@ type Service struct {
 // processes that serve it). It blocks until ctx ends; then it takes no more,
 // finishes what it took, and returns nil.
 func (b *Bus) Serve(ctx context.Context, what Service) error {
-	s := &service{bus: b, ctx: context.WithoutCancel(ctx), queue: make(chan job, queuedRequests), places: make(chan struct{}), stopped: make(chan struct{})}
+	s := &service{bus: b, ctx: context.WithoutCancel(ctx), most: max(1, what.Concurrency),
+		queue: make(chan job, queuedRequests), places: make(chan struct{}), stopped: make(chan struct{})}
 	// Work arrives on a connection of its own: it can be drained to the last
 	// request, and a flood of requests does not hold up the log's live path.
 	closed := make(chan struct{})
@@ -64,7 +65,7 @@ func (b *Bus) Serve(ctx context.Context, what Service) error {
 	}
 	err = s.register(nc, what)
 	if err == nil {
-		for range max(1, what.Concurrency) {
+		for range s.most {
 			s.workers.Go(s.work)
 		}
 		if what.Started != nil {
@@ -72,6 +73,7 @@ func (b *Bus) Serve(ctx context.Context, what Service) error {
 		}
 		select {
 		case <-ctx.Done():
+			b.nears.remove(s)
 			if nc.Drain() != nil { // disconnected: there is nothing to drain
 				nc.Close()
 			}
@@ -83,6 +85,7 @@ func (b *Bus) Serve(ctx context.Context, what Service) error {
 		nc.Close()
 	}
 	<-closed
+	b.nears.remove(s)
 	// A handler of the closed connection may still be on its way into the
 	// queue, which is therefore never closed: what is in it is finished.
 	close(s.stopped)
@@ -104,6 +107,8 @@ type service struct {
 	// stopped is closed when the connection is, and no more work comes.
 	stopped chan struct{}
 	bytes   atomic.Int64 // of the data in queue
+	working atomic.Int64 // requests at work
+	most    int          // of them, by Service.Concurrency
 }
 
 // job is one request on its way to a worker.
@@ -111,6 +116,7 @@ type job struct {
 	ep       *endpoint
 	msg      Message
 	reply    string
+	here     chan outcome // takes the one answer; nil: it goes to reply, over the bus
 	deadline time.Time
 }
 
@@ -140,7 +146,13 @@ func (s *service) register(nc *nats.Conn, what Service) error {
 			return errors.Join(err, svc.Stop())
 		}
 	}
-	return nc.Flush()
+	if err := nc.Flush(); err != nil {
+		return err
+	}
+	for _, ep := range what.Endpoints {
+		s.bus.nears.add(s, ep.Subject, served[ep.Name])
+	}
+	return nil
 }
 
 // handler queues a request and never blocks: micro calls it for one request
@@ -202,6 +214,8 @@ func (s *service) finish() {
 }
 
 func (s *service) do(j job) {
+	s.working.Add(1)
+	defer s.working.Add(-1)
 	s.bytes.Add(-int64(len(j.msg.Data)))
 	if time.Now().After(j.deadline) { // nobody waits any more
 		j.ep.errors.Add(1)
@@ -211,6 +225,10 @@ func (s *service) do(j job) {
 	data, h, err := s.handle(j)
 	j.ep.requests.Add(1)
 	j.ep.busy.Add(int64(time.Since(start)))
+	if j.here != nil {
+		s.answerHere(j, data, h, err)
+		return
+	}
 	s.answer(j, data, h, err)
 }
 
@@ -235,8 +253,8 @@ func (s *service) answer(j job, data []byte, h Header, err error) {
 		return
 	}
 	m := outgoing(j.reply, h, data)
-	if err == nil && int64(m.Size()) > s.bus.nc.MaxPayload() {
-		err = fault.New(fault.PayloadTooLarge, "the answer is larger than the %d bytes that the bus carries; ask for less at a time", s.bus.nc.MaxPayload())
+	if err == nil {
+		err = s.tooLarge(m)
 	}
 	if err != nil {
 		j.ep.errors.Add(1)
@@ -247,13 +265,26 @@ func (s *service) answer(j job, data []byte, h Header, err error) {
 	}
 }
 
-// failure is an error as a NATS micro service answers it (ADR-32), with the
-// fault as JSON in the body.
-func (s *service) failure(j job, err error) *nats.Msg {
+func (s *service) tooLarge(answer *nats.Msg) error {
+	if limit := s.bus.nc.MaxPayload(); int64(answer.Size()) > limit {
+		return fault.New(fault.PayloadTooLarge, "the answer is larger than the %d bytes that the bus carries; ask for less at a time", limit)
+	}
+	return nil
+}
+
+// fault makes of an error what the caller is told of it.
+func (s *service) fault(j job, err error) *fault.Error {
 	f := fault.Of(err)
 	if f.Code == fault.Internal {
 		s.bus.log.LogAttrs(s.ctx, slog.LevelError, "handler failed", slog.String("subject", j.msg.Subject), slog.Any("error", err))
 	}
+	return f
+}
+
+// failure is an error as a NATS micro service answers it (ADR-32), with the
+// fault as JSON in the body.
+func (s *service) failure(j job, err error) *nats.Msg {
+	f := s.fault(j, err)
 	m := outgoing(j.reply, nil, nil)
 	m.Data, _ = json.Marshal(f) // three strings cannot fail
 	m.Header.Set(micro.ErrorCodeHeader, string(f.Code))

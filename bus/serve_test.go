@@ -20,6 +20,23 @@ import (
 
 type handle = func(context.Context, bus.Message) ([]byte, bus.Header, error)
 
+// nearAndFar runs a test with a caller in another process than the service, and
+// with one in the same. The log is that of the service.
+func nearAndFar(t *testing.T, test func(t *testing.T, b, server *bus.Bus, log *syncBuffer)) {
+	for _, far := range []bool{false, true} {
+		t.Run(map[bool]string{false: "near", true: "far"}[far], func(t *testing.T) {
+			t.Parallel()
+			var log syncBuffer
+			server := bustest.Open(t, bus.Options{Listen: "127.0.0.1:0", Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			b := server
+			if far {
+				b = bustest.Open(t, bus.Options{URL: server.URL(), Memory: true})
+			}
+			test(t, b, server, &log)
+		})
+	}
+}
+
 func endpoint(name string, h handle) bus.Endpoint {
 	return bus.Endpoint{Name: name, Subject: "tidings.cmd.User." + name, Handle: h}
 }
@@ -39,7 +56,8 @@ func TestCallWithoutAServiceIsUnavailableAtOnce(t *testing.T) {
 func TestTheBreakerOpensAndClosesAgain(t *testing.T) {
 	t.Parallel()
 	var log syncBuffer
-	b := bustest.Open(t, bus.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	server := bustest.Open(t, bus.Options{Listen: "127.0.0.1:0"})
+	b := bustest.Open(t, bus.Options{URL: server.URL(), Memory: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for range 20 {
 		if err := call(t, b, "tidings.cmd.User.create"); !fault.Is(err, fault.Unavailable) {
 			t.Fatal(err)
@@ -48,7 +66,7 @@ func TestTheBreakerOpensAndClosesAgain(t *testing.T) {
 	if !strings.Contains(log.String(), "state=open") {
 		t.Fatalf("the breaker did not open: %s", log.String())
 	}
-	defer serve(t, b, endpoint("create", nothing))()
+	defer serve(t, server, endpoint("create", nothing))()
 	// An open breaker refuses without asking who is there. (It lets a call try
 	// after a second, so on a slow machine this may take more than one round.)
 	until(t, "a call is refused though the service is there", func() bool {
@@ -85,138 +103,142 @@ func nothing(context.Context, bus.Message) ([]byte, bus.Header, error) { return 
 
 func TestAnswersAndCallersThatLeaveDoNotOpenTheBreaker(t *testing.T) {
 	t.Parallel()
-	b := bustest.New(t)
-	begun, left := make(chan struct{}), make(chan struct{})
-	defer serve(t, b,
-		endpoint("no", func(context.Context, bus.Message) ([]byte, bus.Header, error) {
-			return nil, nil, fault.New(fault.NotFound, "no such record")
-		}),
-		endpoint("slow", func(context.Context, bus.Message) ([]byte, bus.Header, error) {
-			begun <- struct{}{}
-			<-left
-			return nil, nil, nil
-		}))()
-	for range 30 {
+	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, _ *syncBuffer) {
+		begun, left := make(chan struct{}), make(chan struct{})
+		defer serve(t, server,
+			endpoint("no", func(context.Context, bus.Message) ([]byte, bus.Header, error) {
+				return nil, nil, fault.New(fault.NotFound, "no such record")
+			}),
+			endpoint("slow", func(context.Context, bus.Message) ([]byte, bus.Header, error) {
+				begun <- struct{}{}
+				<-left
+				return nil, nil, nil
+			}))()
+		for range 30 {
+			if err := call(t, b, "tidings.cmd.User.no"); !fault.Is(err, fault.NotFound) {
+				t.Fatal(err)
+			}
+		}
+		for range 30 {
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				<-begun
+				cancel()
+			}()
+			if _, err := b.Call(ctx, "tidings.cmd.User.slow", nil, nil); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			left <- struct{}{}
+		}
 		if err := call(t, b, "tidings.cmd.User.no"); !fault.Is(err, fault.NotFound) {
 			t.Fatal(err)
 		}
-	}
-	for range 30 {
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() {
-			<-begun
-			cancel()
-		}()
-		if _, err := b.Call(ctx, "tidings.cmd.User.slow", nil, nil); !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
-		left <- struct{}{}
-	}
-	if err := call(t, b, "tidings.cmd.User.no"); !fault.Is(err, fault.NotFound) {
-		t.Fatal(err)
-	}
+	})
 }
 
 func TestAWorkerStopsWhenItsCallerHasLeft(t *testing.T) {
 	t.Parallel()
-	b := bustest.New(t)
-	stopped := make(chan error, 1)
-	defer serve(t, b, endpoint("slow", func(ctx context.Context, _ bus.Message) ([]byte, bus.Header, error) {
-		<-ctx.Done()
-		stopped <- ctx.Err()
-		return nil, nil, ctx.Err()
-	}))()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := b.Call(ctx, "tidings.cmd.User.slow", nil, nil); !fault.Is(err, fault.Timeout) {
-		t.Fatal(err)
-	}
-	if err := <-stopped; !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatal(err)
-	}
+	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, _ *syncBuffer) {
+		stopped := make(chan error, 1)
+		defer serve(t, server, endpoint("slow", func(ctx context.Context, _ bus.Message) ([]byte, bus.Header, error) {
+			<-ctx.Done()
+			stopped <- ctx.Err()
+			return nil, nil, ctx.Err()
+		}))()
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if _, err := b.Call(ctx, "tidings.cmd.User.slow", nil, nil); !fault.Is(err, fault.Timeout) {
+			t.Fatal(err)
+		}
+		if err := <-stopped; !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+	})
 }
 
 func TestAPanicIsAnInternalErrorAndTheServiceGoesOn(t *testing.T) {
 	t.Parallel()
-	var log syncBuffer
-	b := bustest.Open(t, bus.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	defer serve(t, b,
-		endpoint("boom", func(context.Context, bus.Message) ([]byte, bus.Header, error) { panic("secret") }),
-		endpoint("foreign", func(context.Context, bus.Message) ([]byte, bus.Header, error) { return nil, nil, errors.New("secret") }))()
-	for _, name := range []string{"boom", "foreign", "boom"} {
-		err := call(t, b, "tidings.cmd.User."+name)
-		if !fault.Is(err, fault.Internal) || strings.Contains(err.Error(), "secret") {
-			t.Fatal(err)
+	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, log *syncBuffer) {
+		defer serve(t, server,
+			endpoint("boom", func(context.Context, bus.Message) ([]byte, bus.Header, error) { panic("secret") }),
+			endpoint("foreign", func(context.Context, bus.Message) ([]byte, bus.Header, error) { return nil, nil, errors.New("secret") }))()
+		for _, name := range []string{"boom", "foreign", "boom"} {
+			err := call(t, b, "tidings.cmd.User."+name)
+			if !fault.Is(err, fault.Internal) || strings.Contains(err.Error(), "secret") {
+				t.Fatal(err)
+			}
 		}
-	}
-	if s := log.String(); !strings.Contains(s, "serve_test.go") || strings.Count(s, "secret") < 3 {
-		t.Fatalf("the log does not tell what happened: %s", s)
-	}
+		if s := log.String(); !strings.Contains(s, "serve_test.go") || strings.Count(s, "secret") < 3 {
+			t.Fatalf("the log does not tell what happened: %s", s)
+		}
+	})
 }
 
 func TestAtMostSoManyRequestsAreAtWorkAtOnce(t *testing.T) {
 	t.Parallel()
-	b := bustest.New(t)
-	var now, most atomic.Int64
-	full := make(chan struct{}) // closed when four are at work: nobody leaves before
-	reached := sync.OnceFunc(func() { close(full) })
-	defer serve(t, b, endpoint("work", func(context.Context, bus.Message) ([]byte, bus.Header, error) {
-		n := now.Add(1)
-		defer now.Add(-1)
-		for {
-			if m := most.Load(); n <= m || most.CompareAndSwap(m, n) {
-				break
+	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, _ *syncBuffer) {
+		var now, most atomic.Int64
+		full := make(chan struct{}) // closed when four are at work: nobody leaves before
+		reached := sync.OnceFunc(func() { close(full) })
+		defer serve(t, server, endpoint("work", func(context.Context, bus.Message) ([]byte, bus.Header, error) {
+			n := now.Add(1)
+			defer now.Add(-1)
+			for {
+				if m := most.Load(); n <= m || most.CompareAndSwap(m, n) {
+					break
+				}
 			}
-		}
-		if n == 4 {
-			reached()
-		}
-		<-full
-		return nil, nil, nil
-	}))()
-	var wg sync.WaitGroup
-	for range 64 {
-		wg.Go(func() {
-			if err := call(t, b, "tidings.cmd.User.work"); err != nil {
-				t.Error(err)
+			if n == 4 {
+				reached()
 			}
-		})
-	}
-	wg.Wait()
-	if m := most.Load(); m != 4 {
-		t.Fatalf("%d at once, want 4", m)
-	}
+			<-full
+			return nil, nil, nil
+		}))()
+		var wg sync.WaitGroup
+		for range 64 {
+			wg.Go(func() {
+				if err := call(t, b, "tidings.cmd.User.work"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if m := most.Load(); m != 4 {
+			t.Fatalf("%d at once, want 4", m)
+		}
+	})
 }
 
 func TestRequestsBeyondTheQueueAreRefusedAtOnce(t *testing.T) {
 	t.Parallel()
-	b := bustest.New(t)
-	gate := make(chan struct{})
-	stop := serve(t, b, endpoint("stuck", func(context.Context, bus.Message) ([]byte, bus.Header, error) {
-		<-gate
-		return nil, nil, nil
-	}))
-	var wg sync.WaitGroup
-	var done, refused atomic.Int64
-	for range 1024 + 4 + 100 {
-		wg.Go(func() {
-			switch err := call(t, b, "tidings.cmd.User.stuck"); {
-			case err == nil:
-				done.Add(1)
-			case fault.Is(err, fault.Unavailable):
-				refused.Add(1)
-			default:
-				t.Error(err)
-			}
-		})
-	}
-	until(t, "the surplus is refused", func() bool { return refused.Load() >= 100 })
-	close(gate)
-	wg.Wait()
-	stop()
-	if done.Load()+refused.Load() != 1128 || done.Load() < 1024 {
-		t.Fatalf("%d done, %d refused", done.Load(), refused.Load())
-	}
+	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, _ *syncBuffer) {
+		gate := make(chan struct{})
+		stop := serve(t, server, endpoint("stuck", func(context.Context, bus.Message) ([]byte, bus.Header, error) {
+			<-gate
+			return nil, nil, nil
+		}))
+		var wg sync.WaitGroup
+		var done, refused atomic.Int64
+		for range 1024 + 4 + 100 {
+			wg.Go(func() {
+				switch err := call(t, b, "tidings.cmd.User.stuck"); {
+				case err == nil:
+					done.Add(1)
+				case fault.Is(err, fault.Unavailable):
+					refused.Add(1)
+				default:
+					t.Error(err)
+				}
+			})
+		}
+		until(t, "the surplus is refused", func() bool { return refused.Load() >= 100 })
+		close(gate)
+		wg.Wait()
+		stop()
+		if done.Load()+refused.Load() != 1128 || done.Load() < 1024 {
+			t.Fatalf("%d done, %d refused", done.Load(), refused.Load())
+		}
+	})
 }
 
 func TestServeFinishesWhatItTook(t *testing.T) {
@@ -259,14 +281,15 @@ func TestServeFinishesWhatItTook(t *testing.T) {
 
 func TestWhatIsTooLargeForTheBusIsRefused(t *testing.T) {
 	t.Parallel()
-	b := bustest.New(t)
-	defer serve(t, b, endpoint("big", func(context.Context, bus.Message) ([]byte, bus.Header, error) { return make([]byte, 2<<20), nil, nil }))()
-	if err := call(t, b, "tidings.cmd.User.big"); !fault.Is(err, fault.PayloadTooLarge) {
-		t.Errorf("answer: %v", err)
-	}
-	if _, err := b.Call(t.Context(), "tidings.cmd.User.big", nil, make([]byte, 2<<20)); !fault.Is(err, fault.PayloadTooLarge) {
-		t.Errorf("request: %v", err)
-	}
+	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, _ *syncBuffer) {
+		defer serve(t, server, endpoint("big", func(context.Context, bus.Message) ([]byte, bus.Header, error) { return make([]byte, 2<<20), nil, nil }))()
+		if err := call(t, b, "tidings.cmd.User.big"); !fault.Is(err, fault.PayloadTooLarge) {
+			t.Errorf("answer: %v", err)
+		}
+		if _, err := b.Call(t.Context(), "tidings.cmd.User.big", nil, make([]byte, 2<<20)); !fault.Is(err, fault.PayloadTooLarge) {
+			t.Errorf("request: %v", err)
+		}
+	})
 }
 
 // A service in another language answers errors as NATS micro services do.
@@ -306,17 +329,18 @@ func TestErrorsOfForeignServicesAreRead(t *testing.T) {
 
 func TestServicesAreDiscovered(t *testing.T) {
 	t.Parallel()
-	b := bustest.New(t)
-	defer serve(t, b, endpoint("create", nothing))()
-	if err := call(t, b, "tidings.cmd.User.create"); err != nil {
-		t.Fatal(err)
-	}
-	for subject, want := range map[string]string{"$SRV.INFO.test": `"subject":"tidings.cmd.User.create","queue_group":"q"`, "$SRV.STATS.test": `"handled":1`} {
-		m, err := b.Call(t.Context(), subject, nil, nil)
-		if err != nil || !bytes.Contains(m.Data, []byte(want)) {
-			t.Errorf("%s: %s, %v", subject, m.Data, err)
+	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, _ *syncBuffer) {
+		defer serve(t, server, endpoint("create", nothing))()
+		if err := call(t, b, "tidings.cmd.User.create"); err != nil {
+			t.Fatal(err)
 		}
-	}
+		for subject, want := range map[string]string{"$SRV.INFO.test": `"subject":"tidings.cmd.User.create","queue_group":"q"`, "$SRV.STATS.test": `"handled":1`} {
+			m, err := b.Call(t.Context(), subject, nil, nil)
+			if err != nil || !bytes.Contains(m.Data, []byte(want)) {
+				t.Errorf("%s: %s, %v", subject, m.Data, err)
+			}
+		}
+	})
 }
 
 // syncBuffer is a buffer that several goroutines may log into.

@@ -1,0 +1,129 @@
+package bus
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"sync"
+	"time"
+)
+
+// A request for what this process serves itself does not leave it: the way to
+// the server and back costs more than most answers. It waits in the same queue,
+// for the same workers, within the same limits, so that nobody can tell the
+// difference. When no worker is free here it goes over the bus, where another
+// process may have one.
+
+// nears are the services of this process, by subject. The zero value is ready.
+type nears struct {
+	mu sync.RWMutex // held for reading while a request is queued: none comes after remove
+	by map[string][]near
+}
+
+// near is an endpoint with the service whose workers answer it.
+type near struct {
+	service  *service
+	endpoint *endpoint
+}
+
+// outcome is what a worker answers a caller of its own process.
+type outcome struct {
+	msg Message
+	err error
+}
+
+func (n *nears) add(s *service, subject string, ep *endpoint) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.by == nil {
+		n.by = map[string][]near{}
+	}
+	n.by[subject] = append(n.by[subject], near{s, ep})
+}
+
+// remove takes a service out. What is queued by then is still answered.
+func (n *nears) remove(s *service) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	maps.DeleteFunc(n.by, func(subject string, list []near) bool {
+		kept := list[:0:0]
+		for _, one := range list {
+			if one.service != s {
+				kept = append(kept, one)
+			}
+		}
+		n.by[subject] = kept
+		return len(kept) == 0
+	})
+}
+
+// take queues a job at the newest service of the subject that has a free worker.
+func (n *nears) take(j job) bool {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	list := n.by[j.msg.Subject]
+	for i := len(list) - 1; i >= 0; i-- {
+		j.ep = list[i].endpoint
+		if list[i].service.accept(j) {
+			return true
+		}
+	}
+	return false
+}
+
+// accept queues a job of this process, unless it would have to wait.
+func (s *service) accept(j job) bool {
+	if int(s.working.Load())+len(s.queue) >= s.most {
+		return false
+	}
+	s.bytes.Add(int64(len(j.msg.Data)))
+	select {
+	case s.queue <- j:
+		return true
+	default:
+		s.bytes.Add(-int64(len(j.msg.Data)))
+		return false
+	}
+}
+
+// callHere makes a request of a service of this process; false when there is
+// none, or none with a free worker. What the handler gets is its own, as if it
+// had come from afar.
+func (b *Bus) callHere(ctx context.Context, subject string, h Header, data []byte) (m Message, done bool, err error) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(b.opts.CallTimeout)
+	}
+	j := job{deadline: deadline, here: make(chan outcome, 1), msg: Message{Subject: subject, Header: maps.Clone(h), Data: bytes.Clone(data)}}
+	if !b.nears.take(j) {
+		return Message{}, false, nil
+	}
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	select {
+	case out := <-j.here:
+		return out.msg, true, out.err
+	case <-ctx.Done():
+		if err := context.Cause(ctx); err == context.Canceled {
+			return Message{}, true, err
+		}
+		return Message{}, true, callError(ctx.Err())
+	}
+}
+
+// answerHere hands the outcome to a caller of this process, as it would have
+// come over the bus.
+func (s *service) answerHere(j job, data []byte, h Header, err error) {
+	m := outgoing(j.msg.Subject, h, data)
+	if err == nil {
+		err = s.tooLarge(m)
+	}
+	if err == nil {
+		j.here <- outcome{msg: Message{Subject: j.msg.Subject, Header: Header(m.Header), Data: data}}
+		return
+	}
+	j.ep.errors.Add(1)
+	f := *s.fault(j, err)
+	f.Err = nil // the cause stays with who knows it
+	j.here <- outcome{err: &f}
+}
