@@ -90,7 +90,7 @@ func (bs *breakers) of(name string) *breaker {
 func (bs *breakers) do(ctx context.Context, name string, call func() (Message, error)) (Message, error) {
 	b := bs.of(name)
 	m, err := b.Execute(call)
-	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
+	if shut(err) {
 		err = fault.Wrap(err, fault.Unavailable, "the service does not answer just now")
 	}
 	now := b.State()
@@ -98,4 +98,9 @@ func (bs *breakers) do(ctx context.Context, name string, call func() (Message, e
 		bs.log.LogAttrs(ctx, slog.LevelWarn, "circuit breaker changed", slog.String("class", b.Name()), slog.String("state", now.String()))
 	}
 	return m, err
+}
+
+// shut reports whether the breaker did not let a call through.
+func shut(err error) bool {
+	return errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests)
 }

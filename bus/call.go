@@ -38,10 +38,16 @@ func (b *Bus) Call(ctx context.Context, subject string, h Header, data []byte) (
 	if err := b.fits(msg); err != nil {
 		return Message{}, err
 	}
-	if m, done, err := b.callHere(ctx, subject, h, data); done {
+	if m, done, err := b.callHere(ctx, subject, h, data, false); done {
 		return m, err
 	}
-	return b.request(ctx, b.breakers.class(subject), msg, serviceFault)
+	m, err := b.request(ctx, b.breakers.class(subject), msg, serviceFault)
+	if shut(err) { // nobody got it, so the queue of this process may have it
+		if m, done, err := b.callHere(ctx, subject, h, data, true); done {
+			return m, err
+		}
+	}
+	return m, err
 }
 
 // request sends msg behind the breaker of that name; failed says whether an

@@ -57,45 +57,48 @@ func (n *nears) remove(s *service) {
 	})
 }
 
-// take queues a job at the newest service of the subject that has a free worker.
-func (n *nears) take(j job) bool {
+// take queues a job at the newest service of the subject that has a free worker,
+// or room for what has to wait.
+func (n *nears) take(j job, wait bool) bool {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	list := n.by[j.msg.Subject]
 	for i := len(list) - 1; i >= 0; i-- {
 		j.ep = list[i].endpoint
-		if list[i].service.accept(j) {
+		if list[i].service.accept(j, wait) {
 			return true
 		}
 	}
 	return false
 }
 
-// accept queues a job of this process, unless it would have to wait.
-func (s *service) accept(j job) bool {
-	if int(s.working.Load())+len(s.queue) >= s.most {
+// accept queues a job of this process; false when it must not wait but would, or
+// when there is no room.
+func (s *service) accept(j job, wait bool) bool {
+	if !wait && int(s.working.Load())+len(s.queue) >= s.most {
 		return false
 	}
-	s.bytes.Add(int64(len(j.msg.Data)))
-	select {
-	case s.queue <- j:
-		return true
-	default:
-		s.bytes.Add(-int64(len(j.msg.Data)))
-		return false
+	if s.bytes.Add(int64(len(j.msg.Data))) <= queuedBytes {
+		select {
+		case s.queue <- j:
+			return true
+		default:
+		}
 	}
+	s.bytes.Add(-int64(len(j.msg.Data)))
+	return false
 }
 
 // callHere makes a request of a service of this process; false when there is
-// none, or none with a free worker. What the handler gets is its own, as if it
-// had come from afar.
-func (b *Bus) callHere(ctx context.Context, subject string, h Header, data []byte) (m Message, done bool, err error) {
+// none, or none with a free worker and the request is not to wait for one. What
+// the handler gets is its own, as if it had come from afar.
+func (b *Bus) callHere(ctx context.Context, subject string, h Header, data []byte, wait bool) (m Message, done bool, err error) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		deadline = time.Now().Add(b.opts.CallTimeout)
 	}
 	j := job{deadline: deadline, here: make(chan outcome, 1), msg: Message{Subject: subject, Header: maps.Clone(h), Data: bytes.Clone(data)}}
-	if !b.nears.take(j) {
+	if !b.nears.take(j, wait) {
 		return Message{}, false, nil
 	}
 	ctx, cancel := context.WithDeadline(ctx, deadline)

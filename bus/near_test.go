@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -70,6 +71,28 @@ func TestACallGoesOverTheBusWhenNoWorkerIsFreeHere(t *testing.T) {
 	}
 	stop()
 	close(begun)
+}
+
+// Calls before the service was there have opened the breaker, which does not
+// know that this process answers by now.
+func TestACallWaitsHereWhenTheBreakerIsOpen(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	for range 20 {
+		if err := call(t, b, "tidings.cmd.User.create"); !fault.Is(err, fault.Unavailable) {
+			t.Fatal(err)
+		}
+	}
+	defer serve(t, b, endpoint("create", nothing))()
+	var calls sync.WaitGroup
+	for range 32 {
+		calls.Go(func() {
+			if err := call(t, b, "tidings.cmd.User.create"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
 }
 
 func TestAServiceThatStopsFinishesTheCallsOfItsProcess(t *testing.T) {
