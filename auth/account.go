@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -159,14 +158,6 @@ func (a *Accounts) Partner(user string) Partner {
 		return e.Partner
 	}
 	return Partner{}
-}
-
-// Names are those of all accounts, sorted.
-func (a *Accounts) Names() []string {
-	if a == nil {
-		return nil
-	}
-	return slices.Sorted(maps.Keys(a.roster.Load().accounts))
 }
 
 func (e *entry) principal() Principal { return Principal{Subject: e.Subject, Roles: e.Roles} }

@@ -111,8 +111,14 @@ func FuzzAccounts(f *testing.F) {
 			}
 			return
 		}
-		if a, err := auth.NewAccounts(list); err == nil && len(a.Names()) != len(list) {
-			t.Errorf("%d of %d accounts", len(a.Names()), len(list))
+		a, err := auth.NewAccounts(list)
+		if err != nil {
+			return // names that are there twice, or an authority that is not there
+		}
+		for _, acc := range list {
+			if a.Partner(acc.User).Name != acc.User {
+				t.Errorf("the account %q is not there", acc.User)
+			}
 		}
 	})
 }

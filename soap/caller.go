@@ -105,7 +105,11 @@ func (s *Service) fresh(ctx context.Context, c *credentials, who auth.Principal)
 			return caller{}, failed(err)
 		}
 	}
-	return caller{who, s.accounts.Partner(c.user)}, nil
+	partner := s.accounts.Partner(c.user)
+	if partner.Name == "" {
+		return caller{}, unknown(fault.New(fault.Unauthenticated, "the credentials are wrong")) // removed since
+	}
+	return caller{who, partner}, nil
 }
 
 // byHTTP checks the Authorization header: Basic (RFC 7617), for accounts, or
