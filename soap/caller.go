@@ -20,7 +20,7 @@ type caller struct {
 	partner auth.Partner // zero for tokens, which belong to no account
 }
 
-// principal says who sent the request, by the UsernameToken, HTTP's password,
+// principal says who sent the request, by the signature, the UsernameToken, HTTP's password,
 // the certificate of the connection, and the token. Credentials that are wrong
 // are refused, and so are two that mean different callers. Nobody is anonymous.
 func (s *Service) principal(ctx context.Context, r *request, h bus.Header) (auth.Principal, *failure) {
@@ -32,6 +32,7 @@ func (s *Service) principal(ctx context.Context, r *request, h bus.Header) (auth
 	private := h.Get(headerPrivate) == "1"
 	var who caller
 	for _, look := range [...]func() (caller, *failure){
+		func() (caller, *failure) { return s.bySignature(ctx, r, now) },
 		func() (caller, *failure) { return s.byToken(ctx, token, private) },
 		func() (caller, *failure) { return s.byHTTP(ctx, h.Get(headerAuthorization), private) },
 	} {
@@ -47,7 +48,7 @@ func (s *Service) principal(ctx context.Context, r *request, h bus.Header) (auth
 		return auth.Principal{}, f
 	}
 	r.secrecy.recipient = who.partner.Encryption
-	return who.Principal, who.admissible()
+	return who.Principal, who.admissible(r)
 }
 
 // and is the caller whom two credentials mean: the first one's word counts.
@@ -62,8 +63,8 @@ func (c caller) and(other caller) (caller, *failure) {
 }
 
 // admissible refuses what the account's own rules refuse.
-func (c caller) admissible() *failure {
-	if c.partner.RequireSignature {
+func (c caller) admissible(r *request) *failure {
+	if c.partner.RequireSignature && r.signed == nil {
 		return insecure(invalidSecurity, "messages of this account must be signed")
 	}
 	return nil
@@ -96,13 +97,8 @@ func (s *Service) byToken(ctx context.Context, c *credentials, private bool) (ca
 // are remembered: strangers cannot fill the memory.
 func (s *Service) fresh(ctx context.Context, c *credentials, who auth.Principal) (caller, *failure) {
 	if c.nonce != nil {
-		ctx, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		switch err := s.options.Replays.first(ctx, "nonce", c.user, string(c.nonce), c.created); {
-		case errors.Is(err, errReplayed):
-			return caller{}, unknown(fault.Wrap(err, fault.Unauthenticated, "the credentials are wrong"))
-		case err != nil:
-			return caller{}, failed(err)
+		if f := s.once(ctx, "nonce", c.user, string(c.nonce), c.created); f != nil {
+			return caller{}, f
 		}
 	}
 	partner := s.accounts.Partner(c.user)
@@ -110,6 +106,19 @@ func (s *Service) fresh(ctx context.Context, c *credentials, who auth.Principal)
 		return caller{}, unknown(fault.New(fault.Unauthenticated, "the credentials are wrong")) // removed since
 	}
 	return caller{who, partner}, nil
+}
+
+// once refuses what has come before. kind and parts are those of Replays.first.
+func (s *Service) once(ctx context.Context, kind string, parts ...string) *failure {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	switch err := s.options.Replays.first(ctx, kind, parts...); {
+	case errors.Is(err, errReplayed):
+		return unknown(fault.Wrap(err, fault.Unauthenticated, "the credentials are wrong"))
+	case err != nil:
+		return failed(err)
+	}
+	return nil
 }
 
 // byHTTP checks the Authorization header: Basic (RFC 7617), for accounts, or

@@ -4,6 +4,7 @@ import (
 	"mime"
 
 	"tidings/fault"
+	"tidings/wssec"
 	"tidings/xmltree"
 )
 
@@ -43,11 +44,14 @@ type request struct {
 	version version
 	tree    *xmltree.Tree  // of the whole, decrypted
 	headers []xmltree.Elem // the blocks that are meant for us
+	body    xmltree.Elem   // the Body
 	payload xmltree.Elem   // the one element of the body
 	action  string         // of the media type, or empty
 	named   bool           // its idempotency key is the wsa:MessageID
 	echo    []byte         // the Security header of the answer, or empty
 	op      *operation     // what the payload names; nil until it was looked up
+
+	signed *wssec.Signed // what its signature proves; nil: nothing
 
 	addressing addressing
 	secrecy    secrecy
@@ -108,6 +112,7 @@ func (r *request) read(root xmltree.Elem, own string) *failure {
 	if !body.Exists() {
 		return failed(fault.New(fault.BadRequest, "the Envelope has no Body"))
 	}
+	r.body = body
 	for e := range body.Children() {
 		if r.payload.Exists() {
 			return failed(fault.New(fault.BadRequest, "the Body holds more than one element"))

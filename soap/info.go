@@ -1,6 +1,7 @@
 package soap
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"time"
@@ -45,9 +46,11 @@ func (c *contract) fingerprint() string {
 }
 
 // runInfo carries out the operation of kindInfo.
-func (s *Service) runInfo(op *operation, r *request) ([]byte, *failure) {
+func (s *Service) runInfo(ctx context.Context, op *operation, r *request) ([]byte, *failure) {
 	now := time.Now()
-	_, _ = r.readSecurity(now) // for the Timestamp that the answer to one has
+	if _, f := r.readSecurity(now); f == nil { // for the Timestamp that the answer to one has
+		_, _ = s.bySignature(ctx, r, now) // for its signature; who it is does not matter
+	}
 	if _, err := s.contract.variables(op, r.payload); err != nil {
 		return nil, failed(err)
 	}

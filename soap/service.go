@@ -110,7 +110,7 @@ func (s *Service) answer(ctx context.Context, m bus.Message) ([]byte, bus.Header
 	if f == nil {
 		var out []byte
 		if out, f = s.call(ctx, request, m.Header); f == nil {
-			out, f = request.conceal(out)
+			out, f = s.protect(request, out)
 		}
 		if f == nil {
 			return request.addressing.answered(out, h, false)
@@ -132,8 +132,8 @@ func (s *Service) refused(ctx context.Context, r *request, f *failure, asked bus
 	}
 	header := r.addressing.appendReply(r.echo, s.contract.faultAction(r, f))
 	out := f.envelope(r.version, s.contract.namespace, header)
-	if concealed, f := r.conceal(out); f == nil {
-		out = concealed
+	if protected, f := s.protect(r, out); f == nil {
+		out = protected
 	}
 	return r.addressing.answered(out, h, true)
 }
@@ -146,7 +146,7 @@ func (s *Service) call(ctx context.Context, r *request, h bus.Header) ([]byte, *
 		return nil, f
 	}
 	if op.kind == kindInfo {
-		return s.runInfo(op, r)
+		return s.runInfo(ctx, op, r)
 	}
 	who, f := s.principal(ctx, r, h)
 	if f != nil {

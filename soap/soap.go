@@ -11,8 +11,9 @@
 // same authorization, limits and errors. XML itself is read by xmltree.
 //
 // Specifications: SOAP 1.1 and 1.2 (Part 1), WSDL 1.1, XML Schema 1.0, WS-I
-// Basic Profile 1.1, OASIS Web Services Security 1.1 UsernameToken Profile
-// (PasswordText), WS-Addressing 1.0 (Core, SOAP and WSDL Binding).
+// Basic Profile 1.1, OASIS Web Services Security 1.1 UsernameToken Profile,
+// SOAP Message Security and X.509 Certificate Token Profile, WS-Addressing 1.0
+// (Core, SOAP and WSDL Binding).
 package soap
 
 import (
@@ -78,7 +79,8 @@ type Options struct {
 	// that must not come twice with UNAVAILABLE.
 	Replays *Replays
 	// Keys are those that messages to a Service may be encrypted for; none: encrypted
-	// messages are refused. Others may take their place at any time.
+	// messages are refused. The first signs the answers to messages that were signed;
+	// none: nobody does. Others may take their place at any time.
 	Keys *wssec.Keys
 	// Jobs keeps what is submitted to be carried out in the background; nil refuses it.
 	Jobs *job.Jobs

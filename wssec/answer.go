@@ -7,10 +7,10 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -20,48 +20,43 @@ import (
 // validity is how long an answer with a Timestamp is good for.
 const validity = 5 * time.Minute
 
-// Signer signs answers with the key of the service. It is safe for concurrent use.
-type Signer struct {
+// signer signs with one key.
+type signer struct {
 	method string
+	hash   crypto.Hash
 	sign   func(sum []byte) ([]byte, error)
-	token  string
+	token  string // the certificate
 }
 
-// NewSigner returns a signer for a key and its certificate: RSA of 2048 to 8192
-// bits, or P-256.
-func NewSigner(key crypto.Signer, cert *x509.Certificate) (*Signer, error) {
-	if public, ok := key.Public().(interface{ Equal(crypto.PublicKey) bool }); !ok || !public.Equal(cert.PublicKey) {
-		return nil, errors.New("the key is not that of the certificate")
-	}
-	if err := checkKey(cert); err != nil {
-		return nil, fmt.Errorf("the certificate has %w", err)
-	}
-	s := &Signer{token: base64.StdEncoding.EncodeToString(cert.Raw)}
-	switch k := key.(type) {
+// signer is that of the key, which is RSA, P-256 or P-384.
+func (k Key) signer() (*signer, error) {
+	s := &signer{token: base64.StdEncoding.EncodeToString(k.Certificate.Raw), hash: crypto.SHA256}
+	switch private := k.Private.(type) {
 	case *rsa.PrivateKey:
 		s.method = moreNS + "rsa-sha256"
-		s.sign = func(sum []byte) ([]byte, error) { return rsa.SignPKCS1v15(nil, k, crypto.SHA256, sum) }
+		s.sign = func(sum []byte) ([]byte, error) { return rsa.SignPKCS1v15(nil, private, s.hash, sum) }
 		return s, nil
 	case *ecdsa.PrivateKey:
-		if k.Curve != elliptic.P256() {
-			break
-		}
 		s.method = moreNS + "ecdsa-sha256"
-		s.sign = func(sum []byte) ([]byte, error) { return signP256(k, sum) }
+		if private.Curve == elliptic.P384() {
+			s.method, s.hash = moreNS+"ecdsa-sha384", crypto.SHA384
+		}
+		s.sign = func(sum []byte) ([]byte, error) { return signECDSA(private, sum) }
 		return s, nil
 	}
-	return nil, errors.New("the key is neither RSA nor P-256")
+	return nil, fmt.Errorf("a %T signs nothing here", k.Private)
 }
 
-// signP256 returns r and s as XML Signature writes them.
-func signP256(key *ecdsa.PrivateKey, sum []byte) ([]byte, error) {
+// signECDSA returns r and s as XML Signature writes them.
+func signECDSA(key *ecdsa.PrivateKey, sum []byte) ([]byte, error) {
 	r, s, err := ecdsa.Sign(rand.Reader, key, sum)
 	if err != nil {
 		return nil, err
 	}
-	value := make([]byte, 64)
-	r.FillBytes(value[:32])
-	s.FillBytes(value[32:])
+	size := (key.Curve.Params().BitSize + 7) / 8
+	value := make([]byte, 2*size)
+	r.FillBytes(value[:size])
+	s.FillBytes(value[size:])
 	return value, nil
 }
 
@@ -73,10 +68,17 @@ const (
 )
 
 // Sign returns the answer with a Security header that holds a Timestamp and a
-// signature over it and the Body, and over a SignatureConfirmation of the
-// request's signature when confirm is not nil. The answer is an envelope without
-// a Security header and without Ids.
-func (s *Signer) Sign(answer, confirm []byte, now time.Time) ([]byte, error) {
+// signature over it and the Body, by the first key of the ring, and over a
+// SignatureConfirmation of the request's signature when confirm is not nil. The
+// answer is an envelope without a Security header and without Ids.
+func (r Keyring) Sign(answer, confirm []byte, now time.Time) ([]byte, error) {
+	if len(r) == 0 {
+		return nil, errors.New("there is no key to sign with")
+	}
+	s, err := r[0].signer()
+	if err != nil {
+		return nil, err
+	}
 	framed, err := s.frame(answer, confirm, now)
 	if err != nil {
 		return nil, err
@@ -100,8 +102,9 @@ func (s *Signer) Sign(answer, confirm []byte, now time.Time) ([]byte, error) {
 	}
 	appendReference(&signed, bodyID, body)
 	signed.WriteString(`</ds:SignedInfo>`)
-	sum := sha256.Sum256([]byte(signed.String())) // it is in canonical form already
-	value, err := s.sign(sum[:])
+	h := s.hash.New()
+	io.WriteString(h, signed.String()) // it is in canonical form already
+	value, err := s.sign(h.Sum(nil))
 	if err != nil {
 		return nil, fmt.Errorf("sign the answer: %w", err)
 	}
@@ -125,7 +128,7 @@ func appendReference(out *strings.Builder, id string, e xmltree.Elem) {
 
 // frame writes the answer with what is to be signed: the Security header without
 // the signature, and the Id of the Body.
-func (s *Signer) frame(answer, confirm []byte, now time.Time) ([]byte, error) {
+func (s *signer) frame(answer, confirm []byte, now time.Time) ([]byte, error) {
 	tree, err := xmltree.ScanWithin(answer, "utf-8", len(answer))
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
@@ -151,7 +154,7 @@ func (s *Signer) frame(answer, confirm []byte, now time.Time) ([]byte, error) {
 	return append(out, src[named:]...), nil
 }
 
-func (s *Signer) appendSecurity(out, confirm []byte, now time.Time) []byte {
+func (s *signer) appendSecurity(out, confirm []byte, now time.Time) []byte {
 	out = append(out, `<wsse:Security xmlns:wsse="`+SecurityNS+`" xmlns:wsu="`+UtilityNS+`">`...)
 	out = appendTimestamp(out, ` wsu:Id="`+timestampID+`"`, now)
 	if confirm != nil {
@@ -165,13 +168,13 @@ func (s *Signer) appendSecurity(out, confirm []byte, now time.Time) []byte {
 // AppendTimestamp writes a Security header that holds a Timestamp alone, which
 // .NET wants in the answer to a message that had one.
 func AppendTimestamp(out []byte, now time.Time) []byte {
-	out = append(out, `<wsse:Security xmlns:wsse="`+SecurityNS+`" xmlns:wsu="`+UtilityNS+`">`...)
+	out = append(out, `<wsse:Security xmlns:wsse="`+SecurityNS+`">`...)
 	return append(appendTimestamp(out, "", now), `</wsse:Security>`...)
 }
 
 func appendTimestamp(out []byte, id string, now time.Time) []byte {
 	const layout = "2006-01-02T15:04:05.000Z"
-	out = append(append(append(out, `<wsu:Timestamp`...), id...), `><wsu:Created>`...)
+	out = append(append(append(out, `<wsu:Timestamp xmlns:wsu="`+UtilityNS+`"`...), id...), `><wsu:Created>`...)
 	out = append(now.UTC().AppendFormat(out, layout), `</wsu:Created><wsu:Expires>`...)
 	return append(now.Add(validity).UTC().AppendFormat(out, layout), `</wsu:Expires></wsu:Timestamp>`...)
 }

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	dsNS     = "http://www.w3.org/2000/09/xmldsig#"
-	more     = "http://www.w3.org/2001/04/xmldsig-more#"
-	xenc     = "http://www.w3.org/2001/04/xmlenc#"
-	excC14N  = "http://www.w3.org/2001/10/xml-exc-c14n#"
-	incC14N  = "http://www.w3.org/TR/2001/REC-xml-c14n-20010315"
-	tokens   = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-x509-token-profile-1.0#"
-	envelope11   = "http://schemas.xmlsoap.org/soap/envelope/"
-	strAlg   = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-soap-message-security-1.0#STR-Transform"
-	direct   = `<wsse:SecurityTokenReference wsu:Id="str"><wsse:Reference URI="#token" ValueType="` + tokens + `X509v3"/></wsse:SecurityTokenReference>`
-	theToken = `<wsse:BinarySecurityToken wsu:Id="token" ValueType="` + tokens + `X509v3">TOKEN</wsse:BinarySecurityToken>`
+	dsNS       = "http://www.w3.org/2000/09/xmldsig#"
+	more       = "http://www.w3.org/2001/04/xmldsig-more#"
+	xenc       = "http://www.w3.org/2001/04/xmlenc#"
+	excC14N    = "http://www.w3.org/2001/10/xml-exc-c14n#"
+	incC14N    = "http://www.w3.org/TR/2001/REC-xml-c14n-20010315"
+	tokens     = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-x509-token-profile-1.0#"
+	envelope11 = "http://schemas.xmlsoap.org/soap/envelope/"
+	strAlg     = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-soap-message-security-1.0#STR-Transform"
+	direct     = `<wsse:SecurityTokenReference wsu:Id="str"><wsse:Reference URI="#token" ValueType="` + tokens + `X509v3"/></wsse:SecurityTokenReference>`
+	theToken   = `<wsse:BinarySecurityToken wsu:Id="token" ValueType="` + tokens + `X509v3">TOKEN</wsse:BinarySecurityToken>`
 )
 
 // sent is when the messages of these tests were made.

@@ -12,6 +12,13 @@ const (
 	skew   = time.Minute     // by which clocks may differ
 )
 
+// CheckTime refuses a Timestamp that has expired, that was made in the future, or
+// that is malformed. It may be empty. The error is an *Error.
+func CheckTime(stamp xmltree.Elem, now time.Time) error {
+	_, err := checkTime(stamp, now)
+	return err
+}
+
 // checkTime reads a Timestamp and refuses one that has expired, or that was made
 // in the future. It returns when it was made, zero when it does not say.
 func checkTime(stamp xmltree.Elem, now time.Time) (created time.Time, err error) {

@@ -63,7 +63,7 @@ type Config struct {
 	RevokedAge   time.Duration `env:"REVOKED_AGE" flag:"revoked-age" envDefault:"720h" help:"how long revoked tokens are remembered: longer than any token lives"`
 	AccountsFile string        `env:"ACCOUNTS_FILE" flag:"accounts" help:"file of the accounts for SOAP, read again when it changes"`
 	SOAPCA       string        `env:"SOAP_CA" flag:"soap-ca" help:"file of the authorities (PEM) whose certificates accounts may name by issuer and subject; read again when it changes"`
-	SOAPKey      string        `env:"SOAP_KEY" flag:"soap-key" help:"file of the private keys (PEM) that SOAP messages may be encrypted for; read again when it changes"`
+	SOAPKey      string        `env:"SOAP_KEY" flag:"soap-key" help:"file of the private keys (PEM) that SOAP messages may be encrypted for, and the first of which signs answers to signed ones; read again when it changes"`
 	SOAPCert     string        `env:"SOAP_CERT" flag:"soap-cert" help:"file of their certificates (PEM)"`
 	Accounts     string        `env:"ACCOUNTS" secret:"true" help:"the accounts themselves: JSON, or lines of name:hash:ROLE,ROLE[:subject]: docs/auth.md"`
 

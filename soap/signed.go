@@ -1,0 +1,106 @@
+package soap
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"time"
+
+	"tidings/auth"
+	"tidings/fault"
+	"tidings/wssec"
+)
+
+// bySignature checks the signature of a message, if it has one: it must cover the
+// Body that is carried out and a recent Timestamp, by the certificate of an
+// account, and must not have come before. Only messages that are good are
+// remembered.
+func (s *Service) bySignature(ctx context.Context, r *request, now time.Time) (caller, *failure) {
+	security := r.security() // readSecurity has found no other
+	if !security.Exists() || !wssec.HasSignature(security) {
+		return caller{}, nil
+	}
+	t := &trust{accounts: s.accounts, now: now}
+	signed, err := wssec.Verify(wssec.Message{Envelope: r.tree.Root(), Body: r.body, Security: security}, t, now)
+	if err != nil {
+		return caller{}, unproved(err)
+	}
+	if f := s.once(ctx, "signature", string(signed.Sum[:])); f != nil {
+		return caller{}, f
+	}
+	r.signed = signed
+	if s.seals(r) {
+		r.echo = nil
+	}
+	return t.caller, nil
+}
+
+// trust is what wssec asks about certificates: accounts know.
+type trust struct {
+	accounts *auth.Accounts
+	now      time.Time
+	caller   caller // whom the certificate means, once it is believed
+}
+
+// Find returns the certificates of accounts that a name may mean.
+func (t *trust) Find(n wssec.Name) []*x509.Certificate {
+	return t.accounts.FindCertificates(auth.CertificateRef{Thumbprint: n.Thumbprint, KeyID: n.KeyID, Serial: n.Serial})
+}
+
+// Believe keeps whom a chain means.
+func (t *trust) Believe(chain []*x509.Certificate) (allowSHA1 bool, err error) {
+	t.caller.Principal, t.caller.partner, err = t.accounts.Certificate(chain, t.now)
+	return t.caller.partner.AllowSHA1, err
+}
+
+// protect signs and encrypts an answer, as far as its request was.
+func (s *Service) protect(r *request, out []byte) ([]byte, *failure) {
+	out, f := s.seal(r, out)
+	if f != nil {
+		return nil, f
+	}
+	return r.conceal(out)
+}
+
+// seal signs an answer, if its request was signed and there is a key.
+func (s *Service) seal(r *request, out []byte) ([]byte, *failure) {
+	if !s.seals(r) {
+		return out, nil
+	}
+	var confirm []byte
+	if r.signed.Eleven {
+		confirm = r.signed.Value
+	}
+	out, err := s.options.Keys.Ring().Sign(out, confirm, time.Now())
+	if err != nil {
+		return nil, failed(err)
+	}
+	return out, nil
+}
+
+// seals reports whether the answer is signed. The signature brings the Timestamp
+// of the answer with it.
+func (s *Service) seals(r *request) bool { return r.signed != nil && len(s.options.Keys.Ring()) > 0 }
+
+// unproved is the failure of a message whose signature proves nothing. A forger
+// learns the code and no more; the reason is for the log.
+func unproved(err error) *failure {
+	e, ok := errors.AsType[*wssec.Error](err)
+	if !ok {
+		return failed(err)
+	}
+	text := "the Security header cannot be accepted"
+	switch e.Code {
+	case wssec.FailedAuthentication:
+		text = "the credentials are wrong"
+	case wssec.MessageExpired:
+		text = "the message has expired: check the clock of the sender"
+	case wssec.UnsupportedAlgorithm:
+		text = "an algorithm of the signature is not accepted: use RSA or ECDSA with SHA-256 and exclusive canonicalization"
+	case wssec.UnsupportedSecurityToken, wssec.InvalidSecurityToken, wssec.TokenUnavailable:
+		text = "the certificate of the signature is not found, or cannot be read"
+	case wssec.FailedCheck:
+		text = "the signature is wrong, or does not cover the Body and the Timestamp"
+	}
+	return &failure{Error: fault.Wrap(err, fault.Unauthenticated, "%s", text), wire: wire(e.Code)}
+}
