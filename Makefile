@@ -5,7 +5,7 @@ SHELL := /bin/bash
 export GORACE := atexit_sleep_ms=0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-.PHONY: run build test help ci format vet staticcheck generated race conformance clients bench fuzz
+.PHONY: run build test help ci format vet staticcheck generated race conformance clients soap-clients bench fuzz
 
 run: build ## start everything in one process on :8080, with the example schema
 	bin/api --dev --schema examples/social --data $(or $(DATA),data)
@@ -18,7 +18,7 @@ test: ## all tests that need nothing but Go
 	go test ./...
 
 help: ## print this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 ci: format vet staticcheck generated race conformance ## what every change must pass
 
@@ -50,7 +50,15 @@ clients: ## install the foreign clients that conformance needs
 	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
 	@for p in conformance/*/package.json examples/*/package.json; do (cd $$(dirname $$p) && npm ci --silent --no-audit --no-fund); done
 
-conformance: clients build ## the walks against foreign clients: graphql-http, Apollo, urql, graphql-js, graphql-ws, graphql-sse, Chromium, zeep, PHP, WSS4J, several processes
+soap-clients: ## install the larger ones of SOAP: gSOAP, JAX-WS and Mono, 90 MB of packages
+	@command -v wsdl2h >/dev/null && test -e /usr/include/stdsoap2.h && command -v g++ >/dev/null || \
+	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends gsoap libgsoap-dev g++)
+	@command -v wsimport >/dev/null && command -v javac >/dev/null || \
+	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends jaxws default-jdk-headless)
+	@command -v mcs >/dev/null && command -v wsdl >/dev/null || \
+	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends mono-devel)
+
+conformance: clients soap-clients build ## the walks against foreign clients: graphql-http, Apollo, urql, graphql-js, graphql-ws, graphql-sse, Chromium, zeep, PHP, npm soap, gSOAP, JAX-WS, Mono, WSS4J, several processes
 	go test -tags conformance -count=1 -timeout 15m ./conformance/...
 
 bench: ## ratios against the baselines, in one run

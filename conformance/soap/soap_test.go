@@ -1,8 +1,8 @@
 //go:build conformance
 
 // Package soap_test drives the SOAP binding of the real binary with clients that
-// others wrote: zeep for Python and PHP's SoapClient. Both load the WSDL and
-// make every call, in both versions of SOAP.
+// others wrote: zeep, PHP's SoapClient, npm's soap, gSOAP, JAX-WS and .NET's
+// XmlSerializer on Mono. All load the WSDL and make every call.
 package soap_test
 
 import (
@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -53,15 +54,41 @@ func drive(t *testing.T, url, command, script string) {
 	t.Logf("%s", out)
 }
 
-// start builds and starts the binary in one process and returns its base URL.
-func start(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "api")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "tidings/cmd/api").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+// dir holds the binary while the tests run.
+var dir string
+
+func TestMain(m *testing.M) { os.Exit(tested(m)) }
+
+func tested(m *testing.M) int {
+	var err error
+	if dir, err = os.MkdirTemp("", "tidings-soap-*"); err != nil {
+		panic(err)
 	}
-	cmd := exec.Command(binary, "--schema", "../../examples/social", "--data", t.TempDir(),
-		"--listen", "127.0.0.1:0", "--admin", "", "--service", "SocialService", "--trust-transport", "--drain-delay", "0s")
+	defer os.RemoveAll(dir)
+	return m.Run()
+}
+
+// built is the path of the binary, which is built once.
+var built = sync.OnceValues(func() (string, error) {
+	binary := filepath.Join(dir, "api")
+	if out, err := exec.Command("go", "build", "-o", binary, "tidings/cmd/api").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return binary, nil
+})
+
+// start starts the binary in one process for the example, and returns its base URL.
+func start(t *testing.T) string { return startFor(t, "../../examples/social", "SocialService") }
+
+// startFor does so for any schema.
+func startFor(t *testing.T, schema, service string) string {
+	t.Helper()
+	binary, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(binary, "--schema", schema, "--data", t.TempDir(),
+		"--listen", "127.0.0.1:0", "--admin", "", "--service", service, "--trust-transport", "--drain-delay", "0s", "--rate-anonymous", "0")
 	cmd.Env = append(os.Environ(), "TIDINGS_JWT_SECRET=a secret of the tests, 32 bytes long", "TIDINGS_ACCOUNTS="+accounts(t))
 	log, err := cmd.StderrPipe()
 	if err != nil {
@@ -77,7 +104,7 @@ func start(t *testing.T) string {
 	}()
 	t.Cleanup(func() { stop(t, cmd, ended) })
 	url := announced(t, lines)
-	awaitWorker(t, url)
+	awaitWorker(t, url+"/v1/"+service)
 	return url
 }
 
@@ -115,7 +142,7 @@ func awaitWorker(t *testing.T, url string) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for ctx.Err() == nil {
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/SocialService", strings.NewReader("<"))
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader("<"))
 		if err != nil {
 			t.Fatal(err)
 		}
