@@ -67,6 +67,8 @@ type Accounts struct {
 type roster struct {
 	accounts map[string]*entry
 	hashes   []passwordHash // of all accounts: what unknown names are compared with
+	// allowances of all accounts, of which any may make use.
+	allowances Partner
 	certificates
 }
 
@@ -144,6 +146,8 @@ func (r *roster) add(acc Account) (err error) {
 			return fmt.Errorf("the encryption certificate: %w", err)
 		}
 	}
+	r.allowances.AllowCBC = r.allowances.AllowCBC || acc.Partner.AllowCBC
+	r.allowances.AllowRSA15 = r.allowances.AllowRSA15 || acc.Partner.AllowRSA15
 	r.accounts[acc.User] = e
 	return nil
 }
@@ -158,6 +162,15 @@ func (a *Accounts) Partner(user string) Partner {
 		return e.Partner
 	}
 	return Partner{}
+}
+
+// Allowances are what some account may use although it is weak: messages are
+// decrypted before it is known whose they are.
+func (a *Accounts) Allowances() Partner {
+	if a == nil {
+		return Partner{}
+	}
+	return a.roster.Load().allowances
 }
 
 func (e *entry) principal() Principal { return Principal{Subject: e.Subject, Roles: e.Roles} }

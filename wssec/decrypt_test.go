@@ -97,11 +97,44 @@ func TestMessagesOfWSS4JAreDecrypted(t *testing.T) {
 		if got, want := o.Encrypted(id.Parent()), name != "header" && name != "message"; got != want {
 			t.Errorf("%s: that GetUser came encrypted is %v", name, got)
 		}
-		if got := o.Encrypted(token); got != (name == "token") {
+		if got := o.Encrypted(token); got != (name == "token" || name == "signed-all" || name == "signed-cbc-token") {
 			t.Errorf("%s: that the token came encrypted is %v", name, got)
 		}
 		if (o.Method == wssec.Method{}) != (name == "message") {
 			t.Errorf("%s: encrypted by %+v", name, o.Method)
 		}
 	}
+}
+
+// What was signed first and encrypted then is verified as it was before.
+func TestMessagesThatWereSignedAndEncryptedAreVerified(t *testing.T) {
+	t.Parallel()
+	for name, covered := range map[string]bool{"signed": true, "signed-all": true, "signed-cbc": true, "signed-cbc-token": false} {
+		o, refused := open(t, read(t, name+".xml"), wssec.Keyring{ours(t)}, wssec.Allow{CBC: true})
+		if refused != nil {
+			t.Errorf("%s: %v", name, refused)
+			continue
+		}
+		m := wssec.Message{Envelope: o.Tree.Root(), Security: security(t, o.Tree.Root()), Body: find(o.Tree.Root(), soapNS, "Body")}
+		signed, err := wssec.Verify(m, trust{pinned: partners(t)}, created(t, m))
+		if err != nil {
+			t.Errorf("%s: %v in %s", name, err, o.Tree.Source())
+			continue
+		}
+		if got := o.CoveredBy(signed); got != covered {
+			t.Errorf("%s: that the signature covers all that was encrypted is %v", name, got)
+		}
+	}
+}
+
+// Who encrypts first signs what nobody carries out.
+func TestMessagesThatWereEncryptedAndSignedAreRefused(t *testing.T) {
+	t.Parallel()
+	o, refusal := open(t, read(t, "signed-after.xml"), wssec.Keyring{ours(t)}, wssec.Allow{})
+	if refusal != nil {
+		t.Fatal(refusal)
+	}
+	m := wssec.Message{Envelope: o.Tree.Root(), Security: security(t, o.Tree.Root()), Body: find(o.Tree.Root(), soapNS, "Body")}
+	_, err := wssec.Verify(m, trust{pinned: partners(t)}, created(t, m))
+	refused(t, err, wssec.FailedCheck)
 }

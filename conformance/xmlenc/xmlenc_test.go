@@ -7,6 +7,7 @@ package xmlenc_test
 import (
 	"crypto/rsa"
 	"crypto/x509"
+	"encoding/pem"
 	"flag"
 	"os"
 	"os/exec"
@@ -23,6 +24,7 @@ var update = flag.Bool("update", false, "write the messages to wssec/testdata/en
 
 const (
 	goldens = "../../wssec/testdata/encrypted"
+	signers = "../../wssec/testdata/keys"
 	jars    = "/usr/share/java/wss4j.jar:/usr/share/java/xmlsec.jar:/usr/share/java/slf4j-api.jar:/usr/share/java/slf4j-nop.jar:/usr/share/java/commons-logging.jar"
 )
 
@@ -31,6 +33,10 @@ func TestWSS4JAndWeReadEachOther(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"message.xml", "key.der", "certificate.der"} {
 		write(t, filepath.Join(dir, name), read(t, filepath.Join(goldens, name)))
+	}
+	for _, name := range []string{"partner.key", "partner.crt"} {
+		block, _ := pem.Decode(read(t, filepath.Join(signers, name)))
+		write(t, filepath.Join(dir, name), block.Bytes)
 	}
 	key := ours(t, dir)
 	// WSS4J would look the password up.

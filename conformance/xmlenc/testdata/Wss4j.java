@@ -47,6 +47,14 @@ public class Wss4j {
         encrypt("header", WSConstants.ISSUER_SERIAL, XENC11 + "aes256-gcm", WSConstants.KEYTRANSPORT_RSAOEP,
             new WSEncryptionPart("Note", "urn:note", "Header"), new WSEncryptionPart("id", "urn:tidings:v1:SocialService", "Content"));
         twice("twice");
+        signed("signed", XENC11 + "aes256-gcm", false);
+        signed("signed-all", XENC11 + "aes128-gcm", false,
+            new WSEncryptionPart("UsernameToken", WSSE, "Element"), new WSEncryptionPart("Signature", WSConstants.SIG_NS, "Element"),
+            new WSEncryptionPart("Body", "http://schemas.xmlsoap.org/soap/envelope/", "Content"));
+        signed("signed-cbc", WSConstants.AES_256, false);
+        signed("signed-cbc-token", WSConstants.AES_256, false,
+            new WSEncryptionPart("UsernameToken", WSSE, "Element"), new WSEncryptionPart("Body", "http://schemas.xmlsoap.org/soap/envelope/", "Content"));
+        signed("signed-after", XENC11 + "aes256-gcm", true);
         for (String digest : new String[] {"sha1", "sha256"}) {
             oaep11(digest);
         }
@@ -77,6 +85,37 @@ public class Wss4j {
         WSSecHeader header = new WSSecHeader();
         header.insertSecurityHeader(doc);
         return e.build(doc, crypto, header);
+    }
+
+    /** signed signs Timestamp and Body as the partner, and encrypts before or after. */
+    static void signed(String name, String content, boolean encryptFirst, WSEncryptionPart... parts) throws Exception {
+        Document doc = parse(dir.resolve("message.xml"));
+        WSSecHeader header = new WSSecHeader();
+        header.insertSecurityHeader(doc);
+        WSSecTimestamp stamp = new WSSecTimestamp();
+        stamp.setTimeToLive(300);
+        doc = stamp.build(doc, header);
+        if (encryptFirst) {
+            doc = encrypted(doc, WSConstants.THUMBPRINT_IDENTIFIER, content, WSConstants.KEYTRANSPORT_RSAOEP, parts);
+        }
+        WSSecSignature s = new WSSecSignature();
+        s.setUserInfo("partner", "x");
+        s.setKeyIdentifierType(WSConstants.BST_DIRECT_REFERENCE);
+        s.setSignatureAlgorithm("http://www.w3.org/2001/04/xmldsig-more#rsa-sha256");
+        s.setDigestAlgo("http://www.w3.org/2001/04/xmlenc#sha256");
+        s.setSigCanonicalization("http://www.w3.org/2001/10/xml-exc-c14n#");
+        List<WSEncryptionPart> covered = new ArrayList<>();
+        covered.add(new WSEncryptionPart("Timestamp", WSConstants.WSU_NS, "Element"));
+        covered.add(new WSEncryptionPart("Body", "http://schemas.xmlsoap.org/soap/envelope/", "Element"));
+        if (name.equals("signed-all")) {
+            covered.add(new WSEncryptionPart("UsernameToken", WSSE, "Element"));
+        }
+        s.setParts(covered);
+        doc = s.build(doc, crypto, header);
+        if (!encryptFirst) {
+            doc = encrypted(doc, WSConstants.THUMBPRINT_IDENTIFIER, content, WSConstants.KEYTRANSPORT_RSAOEP, parts);
+        }
+        write(doc, "theirs-" + name + ".xml");
     }
 
     /** twice encrypts what is encrypted already. */
@@ -114,14 +153,22 @@ public class Wss4j {
     }
 
     static Crypto crypto() throws Exception {
-        certificate = (X509Certificate) CertificateFactory.getInstance("X.509").generateCertificate(new ByteArrayInputStream(Files.readAllBytes(dir.resolve("certificate.der"))));
-        PrivateKey key = KeyFactory.getInstance("RSA").generatePrivate(new PKCS8EncodedKeySpec(Files.readAllBytes(dir.resolve("key.der"))));
+        certificate = certificate("certificate.der");
         KeyStore store = KeyStore.getInstance("PKCS12");
         store.load(null, null);
-        store.setKeyEntry("service", key, "x".toCharArray(), new java.security.cert.Certificate[] {certificate});
+        store.setKeyEntry("service", key("key.der"), "x".toCharArray(), new java.security.cert.Certificate[] {certificate});
+        store.setKeyEntry("partner", key("partner.key"), "x".toCharArray(), new java.security.cert.Certificate[] {certificate("partner.crt")});
         Merlin merlin = new Merlin();
         merlin.setKeyStore(store);
         return merlin;
+    }
+
+    static X509Certificate certificate(String file) throws Exception {
+        return (X509Certificate) CertificateFactory.getInstance("X.509").generateCertificate(new ByteArrayInputStream(Files.readAllBytes(dir.resolve(file))));
+    }
+
+    static PrivateKey key(String file) throws Exception {
+        return KeyFactory.getInstance("RSA").generatePrivate(new PKCS8EncodedKeySpec(Files.readAllBytes(dir.resolve(file))));
     }
 
     static CallbackHandler password() {
