@@ -44,6 +44,7 @@ type Limiter struct {
 	opts  Options
 	rates [5]Rate // by class
 	id    string  // of this process, among those who share
+	born  time.Time
 
 	mu    sync.Mutex
 	used  map[key]*usage
@@ -58,7 +59,7 @@ func New(b *bus.Bus, o Options) *Limiter {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	rates := [...]Rate{anonymous: o.Anonymous, user: o.User, service: o.Service, wrongFrom: {Requests: o.WrongFrom}, wrongFor: {Requests: o.WrongFor}}
-	return &Limiter{bus: b, opts: o, rates: rates, id: newID(), used: map[key]*usage{}}
+	return &Limiter{bus: b, opts: o, rates: rates, id: newID(), born: time.Now(), used: map[key]*usage{}}
 }
 
 // Exceeded is the error of a caller who has used too much. It is RATE_LIMITED.
@@ -133,12 +134,17 @@ func (l *Limiter) count(k key, rate Rate, n counts, now time.Time) time.Duration
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	u := l.at(k, now)
-	wait := u.take(rate, n, now.UnixNano())
+	wait := u.take(rate, n, l.moment(now))
 	if wait == 0 {
 		l.tell(k, u, n)
 	}
 	return wait
 }
+
+// moment is a time on the clock by which use is counted: that of the process,
+// which nobody sets. By the time of day a clock that is set back would shut out
+// for as long everybody who has used something.
+func (l *Limiter) moment(at time.Time) int64 { return int64(at.Sub(l.born)) }
 
 // at returns the caller's usage. It is called with mu held.
 func (l *Limiter) at(k key, now time.Time) *usage {
@@ -146,7 +152,7 @@ func (l *Limiter) at(k key, now time.Time) *usage {
 		return u
 	}
 	if len(l.used) >= l.opts.Callers {
-		l.makeRoom(now.UnixNano())
+		l.makeRoom(l.moment(now))
 	}
 	u := &usage{}
 	l.used[k] = u
@@ -176,7 +182,7 @@ func (l *Limiter) sweep(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for k, u := range l.used {
-		if u.untold == (counts{}) && u.until() <= now.UnixNano() {
+		if u.untold == (counts{}) && u.until() <= l.moment(now) {
 			delete(l.used, k)
 		}
 	}

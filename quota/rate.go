@@ -51,7 +51,7 @@ type counts struct{ requests, cost int64 }
 // Each unit moves a moment on by the time in which it comes back; whoever is a
 // minute ahead of now has used up what a minute allows.
 type usage struct {
-	requests, cost int64  // moments, in Unix nanoseconds
+	requests, cost int64  // moments, in nanoseconds: see Limiter.moment
 	untold         counts // what the other processes do not know yet
 }
 

@@ -127,6 +127,6 @@ func (l *Limiter) hear(data []byte) {
 			continue
 		}
 		n := counts{min(s.Requests, maxCount), min(s.Cost, maxCount)}
-		l.at(k, now).add(l.rates[k.class], n, now.UnixNano())
+		l.at(k, now).add(l.rates[k.class], n, l.moment(now))
 	}
 }

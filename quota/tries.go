@@ -68,5 +68,5 @@ func (l *Limiter) ahead(k key, now time.Time) time.Duration {
 	if u == nil {
 		return 0
 	}
-	return time.Duration(beyond(u.requests, step(1, rate.Requests), rate.Requests, now.UnixNano()))
+	return time.Duration(beyond(u.requests, step(1, rate.Requests), rate.Requests, l.moment(now)))
 }

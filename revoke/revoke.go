@@ -85,14 +85,26 @@ func (l *List) Run(ctx context.Context) error {
 func (l *List) sweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
+	born := time.Now()
 	for {
 		select {
 		case now := <-tick.C:
-			l.set.Forget(now.Add(-l.opts.Age))
+			l.set.Forget(earlier(born, now).Add(-l.opts.Age))
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// earlier is the time of day of now, or what it would be had nobody set the clock
+// since the process began, whichever is earlier: a clock that is set forward for
+// a moment must not make what was revoked good again.
+func earlier(born, now time.Time) time.Time {
+	unset := born.Round(0).Add(now.Sub(born))
+	if now = now.Round(0); now.Before(unset) {
+		return now
+	}
+	return unset
 }
 
 // hear takes one in. What is not of the form is passed over: it is for the log.

@@ -86,7 +86,8 @@ type process struct {
 	ready string // URL that answers 200 when the process is; empty: none
 	args  []string
 	env   []string
-	host  string // in a network of the test's own, where it runs; empty: in no such network
+	host  string                // in a network of the test's own, where it runs; empty: in no such network
+	begin func(*exec.Cmd) error // starts it; nil: as usual
 	dir   string
 
 	mu   sync.Mutex
@@ -133,7 +134,11 @@ func (p *process) run(t testing.TB) {
 	cmd.Env = append(environ(p.dir), p.env...)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	begin := cmd.Start
+	if p.begin != nil {
+		begin = func() error { return p.begin(cmd) }
+	}
+	if err := begin(); err != nil {
 		t.Fatalf("start %s: %v", p.name, err)
 	}
 	gone := make(chan struct{})
@@ -331,7 +336,13 @@ func startNATS(t testing.TB) (*process, string) {
 // token prints a token of the development key in data.
 func token(t testing.TB, data, sub, roles string) string {
 	t.Helper()
-	cmd := exec.Command(program("api"), "token", "--sub", sub, "--roles", roles, "--data", data)
+	return tokenFor(t, data, sub, roles, 24*time.Hour)
+}
+
+// tokenFor prints one that is good for so long.
+func tokenFor(t testing.TB, data, sub, roles string, long time.Duration) string {
+	t.Helper()
+	cmd := exec.Command(program("api"), "token", "--sub", sub, "--roles", roles, "--data", data, "--ttl", long.String())
 	cmd.Env = environ(t.TempDir())
 	out, err := cmd.Output()
 	if err != nil {

@@ -49,7 +49,7 @@ func (s *legacySocket) next() (result, error) {
 			return result{}, err
 		}
 		switch m.Type {
-		case "ka":
+		case "ka", "connection_error": // it is closed then, with a code
 		case "data":
 			var r result
 			return r, json.Unmarshal(m.Payload, &r)

@@ -44,8 +44,8 @@ type Rooms struct {
 	answers  graphql.Store
 	jobs     *job.Jobs // nil where nothing is written
 	replays  *soap.Replays
-	soapKeys *wssec.Keys  // nil: messages are not encrypted
-	away     atomic.Int64 // since when the bus is away, in Unix nanoseconds; 0 when it is there
+	soapKeys *wssec.Keys               // nil: messages are not encrypted
+	away     atomic.Pointer[time.Time] // since when the bus is away; nil when it is there
 
 	gate    sync.RWMutex
 	edition *Edition // in service
@@ -211,12 +211,12 @@ func (r *Rooms) Ready() error {
 	}
 	err := r.Bus.Ready()
 	if err == nil {
-		r.away.Store(0)
+		r.away.Store(nil)
 		return nil
 	}
-	now := time.Now().UnixNano()
-	r.away.CompareAndSwap(0, now)
-	if time.Duration(now-r.away.Load()) < awayGrace {
+	now := time.Now()
+	r.away.CompareAndSwap(nil, &now)
+	if since := r.away.Load(); since == nil || time.Since(*since) < awayGrace {
 		return nil
 	}
 	return err
