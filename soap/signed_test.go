@@ -28,13 +28,14 @@ type notary struct {
 	*house
 	strict  tls.Certificate
 	service *x509.Certificate
+	began   time.Time
 	signed  atomic.Int64 // messages
 }
 
 func newNotary(t *testing.T) *notary {
 	t.Helper()
 	own := clientCert(t, "service")
-	n := &notary{house: &house{crm: clientCert(t, "crm"), logged: &syncText{}}, strict: clientCert(t, "strict"), service: own.Leaf}
+	n := &notary{house: &house{crm: clientCert(t, "crm"), logged: &syncText{}}, strict: clientCert(t, "strict"), service: own.Leaf, began: time.Now()}
 	accounts, err := auth.NewAccounts([]auth.Account{
 		{User: "erp", Subject: "acme", Roles: schema.User, Secrets: []string{erpSecret}},
 		{User: "crm", Roles: schema.User, Secrets: []string{erpSecret}, Certificates: []auth.CertificateRule{{Certificate: n.crm.Leaf}}},
@@ -61,7 +62,7 @@ func keys(c tls.Certificate) *wssec.Keys {
 // each is made at a time of its own.
 func (n *notary) sign(t testing.TB, by tls.Certificate, envelope string) string {
 	t.Helper()
-	return signAt(t, by, envelope, time.Now().Add(-time.Duration(n.signed.Add(1))*time.Millisecond))
+	return signAt(t, by, envelope, n.began.Add(-time.Duration(n.signed.Add(1))*time.Millisecond))
 }
 
 func signAt(t testing.TB, by tls.Certificate, envelope string, at time.Time) string {
