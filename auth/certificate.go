@@ -117,6 +117,9 @@ func (c *certificates) find(chain []*x509.Certificate, now time.Time) (*entry, e
 	}
 	between := x509.NewCertPool()
 	for _, other := range chain[1:] {
+		if err := strong(other); err != nil { // before its key is worked with: a vast one takes minutes
+			return nil, fmt.Errorf("one in between: %w", err)
+		}
 		between.AddCert(other)
 	}
 	found, err := leaf.Verify(x509.VerifyOptions{Roots: c.authorities, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
@@ -134,11 +137,6 @@ func (c *certificates) find(chain []*x509.Certificate, now time.Time) (*entry, e
 // issuedBy returns the account of a chain that was found good. It is the last of
 // it that counts: who is trusted with a certificate in between may choose its name.
 func (c *certificates) issuedBy(chain []*x509.Certificate) *entry {
-	for _, cert := range chain {
-		if strong(cert) != nil {
-			return nil
-		}
-	}
 	return c.issued[[2]string{DistinguishedName(chain[len(chain)-1]), DistinguishedName(chain[0])}]
 }
 

@@ -66,6 +66,14 @@ func certify(t testing.TB, name string, issuer *pair, change func(c *x509.Certif
 	return &pair{cert, key}
 }
 
+// public is a signer who says to have another public key.
+type public struct {
+	crypto.Signer
+	key crypto.PublicKey
+}
+
+func (p public) Public() crypto.PublicKey { return p.key }
+
 func authority(c *x509.Certificate, _ *crypto.Signer) {
 	c.IsCA, c.BasicConstraintsValid, c.KeyUsage = true, true, x509.KeyUsageCertSign
 }
@@ -92,6 +100,10 @@ func TestACertificateMeansTheAccountThatHasIt(t *testing.T) {
 			t.Skip("this build makes no weak keys")
 		}
 		*key = k
+	})
+	vast := certify(t, "Vast", root, func(c *x509.Certificate, key *crypto.Signer) {
+		authority(c, key)
+		*key = public{*key, &rsa.PublicKey{N: new(big.Int).SetBit(big.NewInt(1), 100_000, 1), E: 65537}}
 	})
 	cipher := certify(t, "cipher", nil, func(c *x509.Certificate, _ *crypto.Signer) { c.KeyUsage = x509.KeyUsageKeyEncipherment })
 	pin := func(p *pair) []auth.CertificateRule {
@@ -127,6 +139,7 @@ func TestACertificateMeansTheAccountThatHasIt(t *testing.T) {
 		"pinned, not the first":        {chain(unlisted, own), "", "no account has it"},
 		"expired":                      {chain(stale), "", "valid from"},
 		"not yet valid":                {chain(early), "", "valid from"},
+		"issued, with a vast key":      {chain(issued, between, vast), "", "100001 bits"},
 		"weak":                         {chain(weak), "", "1024 bits"},
 		"not for signatures":           {chain(cipher), "", "not for signatures"},
 		"none":                         {nil, "", "0 were shown"},

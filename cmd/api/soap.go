@@ -19,7 +19,15 @@ import (
 
 // soapCommand is `api soap`: what goes into the accounts of SOAP callers.
 func soapCommand(args []string, stdin io.Reader, stdout io.Writer) error {
+	const usage = `Usage:
+  api soap secret NAME        make a secret, and print it, its sum, and an account to paste
+  api soap password           print the argon2id hash of a password: printf %s "$PASSWORD" | api soap password
+  api soap certificate FILE   print fingerprint, issuer and subject of a certificate (PEM)
+docs/auth.md, Accounts for SOAP, says what they are for`
 	switch {
+	case len(args) == 1 && strings.HasPrefix(args[0], "-"):
+		_, err := io.WriteString(stdout, usage+"\n")
+		return err
 	case len(args) == 2 && args[0] == "secret":
 		return soapSecret(args[1], stdout)
 	case len(args) == 1 && args[0] == "password":
@@ -27,7 +35,7 @@ func soapCommand(args []string, stdin io.Reader, stdout io.Writer) error {
 	case len(args) == 2 && args[0] == "certificate":
 		return soapCertificate(args[1], stdout)
 	}
-	return errors.New("want api soap secret NAME, api soap password (from the standard input) or api soap certificate FILE; docs/auth.md says what it is for")
+	return errors.New(usage)
 }
 
 // soapSecret makes a secret and prints it, its sum, and the account.

@@ -42,6 +42,9 @@ func TestSoapCommandsMakeAccounts(t *testing.T) {
 			t.Errorf("%v: no error", args)
 		}
 	}
+	if err := soapCommand([]string{"--help"}, nil, &secret); err != nil || !strings.Contains(secret.String(), "api soap certificate FILE") {
+		t.Errorf("help: %v", err)
+	}
 	if err := soapCommand([]string{"password"}, strings.NewReader("\n"), &secret); err == nil {
 		t.Error("no password was hashed")
 	}
