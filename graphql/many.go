@@ -2,6 +2,7 @@ package graphql
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -16,13 +17,15 @@ import (
 
 	"tidings/auth"
 	"tidings/fault"
+	"tidings/quota"
 	"tidings/resource"
 	"tidings/schema"
 )
 
 // Many asks for one mutation several times, each time with other variables. It
-// is one request of its caller: counted once, its price is the sum, its time
-// that of one execution, and its idempotency key holds for all.
+// is one request of its caller: counted once, its price is the sum (of what is
+// Counted already, that of the dearest), its time that of one execution, and its
+// idempotency key holds for all.
 type Many struct {
 	// Request has the document, of one root field that creates, updates or
 	// deletes a record; its Variables are not used.
@@ -33,6 +36,8 @@ type Many struct {
 	// each is carried out for itself: those of one record in their order, the
 	// others side by side.
 	Together bool
+	// Width is how many are carried out at a time at most; zero means 64.
+	Width int
 }
 
 // Answers are the answers to Many.
@@ -56,11 +61,15 @@ const sideBySide = 64
 // ExecuteMany carries out a mutation several times. It never fails: errors are
 // in the answers.
 func (e *Engine) ExecuteMany(ctx context.Context, who auth.Principal, m Many) Answers {
-	if err := e.options.Quota.Request(ctx, who); err != nil {
+	counted := e.options.Quota
+	if m.Counted {
+		counted = nil
+	}
+	if err := counted.Request(ctx, who); err != nil {
 		return Answers{Refused: e.limited(ctx, err)}
 	}
 	b := &many{engine: e, who: who, asked: m, ops: make([]*operation, len(m.Variables)), items: make([]json.RawMessage, len(m.Variables))}
-	if refused := b.prepare(ctx); refused != nil {
+	if refused := b.prepare(ctx, counted); refused != nil {
 		return Answers{Refused: refused}
 	}
 	if m.IdempotencyKey != "" {
@@ -85,7 +94,7 @@ type many struct {
 
 // prepare reads the items and finds the price of all; an item that cannot be
 // read has its answer then.
-func (b *many) prepare(ctx context.Context) *Response {
+func (b *many) prepare(ctx context.Context, counted *quota.Limiter) *Response {
 	e, total := b.engine, 0
 	for i, variables := range b.asked.Variables {
 		r := b.asked.Request
@@ -102,7 +111,11 @@ func (b *many) prepare(ctx context.Context) *Response {
 		if err != nil {
 			return e.refusal(ctx, err)
 		}
-		total += cost
+		if b.asked.Counted {
+			total = max(total, cost)
+		} else {
+			total += cost
+		}
 		b.ops[i] = op
 	}
 	for _, op := range b.ops {
@@ -119,7 +132,7 @@ func (b *many) prepare(ctx context.Context) *Response {
 		}
 		break
 	}
-	if err := e.options.Quota.Spend(ctx, b.who, total); err != nil {
+	if err := counted.Spend(ctx, b.who, total); err != nil {
 		return e.limited(ctx, err)
 	}
 	return nil
@@ -144,7 +157,7 @@ func (b *many) run(ctx context.Context) Answers {
 		return b.together(ctx)
 	}
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, sideBySide)
+	slots := make(chan struct{}, cmp.Or(b.asked.Width, sideBySide))
 	var mu sync.Mutex
 	for _, lane := range b.lanes() {
 		slots <- struct{}{}

@@ -2,11 +2,11 @@
 //
 // A job is a list of items of one kind, such as ten thousand records to create.
 // Submit stores it and returns at once; workers of any process carry its items
-// out, in their order and each once; Look tells how far it has come, and Page
+// out, part by part and each once; Look tells how far it has come, and Page
 // gives what came of each item. Nothing of it depends on the process that took it:
 // a worker may be killed at any time, and another one goes on.
 //
-// The room does not know what an item means: a Runner carries it out. It keeps
+// The room does not know what items mean: a Runner carries them out. It keeps
 // jobs in a bucket and lets workers take turns by a queue of the bus; docs/bus.md
 // has the form of both.
 package job
@@ -96,16 +96,16 @@ func Open(ctx context.Context, b *bus.Bus, o Options) (*Jobs, error) {
 	return &Jobs{bus: b, bucket: k, queue: q, opts: o}, nil
 }
 
-// Item is one thing to do.
-type Item struct {
-	// Kind and Document are those of the job, Input is the Data of the item's own.
+// Part is some items of a job, to be carried out together.
+type Part struct {
+	// Kind and Document are those of the job, Inputs the Data of the items.
 	Kind, Document string
-	Input          json.RawMessage
+	Inputs         []json.RawMessage
 	// Command names it, the same each time it is carried out. It begins with a UUIDv7.
 	Command string
 	// Since is a position of the log from before it was carried out for the first time.
 	Since uint64
-	// Again: it may have been carried out before.
+	// Again: it may have been carried out before, as a whole or in part.
 	Again bool
 }
 
@@ -126,10 +126,11 @@ type Outcome struct {
 	Error  *fault.Error    `json:"error,omitempty"`
 }
 
-// Runner carries out one item for a caller. It must make each change once when it
-// is called again with the same Item.Command, also by another process at the same
-// time. UNAVAILABLE and TIMEOUT mean that it is to be tried again.
-type Runner func(ctx context.Context, who auth.Principal, item Item) Outcome
+// Runner carries out the items of a part for a caller, and returns what came of
+// each, in their order. It must make each change once when it is called again with
+// the same Part.Command, also by another process at the same time. UNAVAILABLE and
+// TIMEOUT of an item mean that the part is to be tried again.
+type Runner func(ctx context.Context, who auth.Principal, p Part) []Outcome
 
 // State says how a job is.
 type State string

@@ -1,7 +1,6 @@
 package job_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -57,17 +56,12 @@ func TestAJobSurvivesKill9(t *testing.T) {
 	}
 	id := submit(t, j, ada, job.Order{Kind: "notes", Document: createNote, Items: items})
 	for round := range kills {
-		killAfter(t, server.URL(), 70)
+		killAfter(t, server, 70)
 		if st := await(t, j, id, func(job.Status) bool { return true }); st.State != job.Running {
 			t.Fatalf("after kill %d: %+v", round+1, st)
 		}
 	}
-	last, stop := startWorker(t, server.URL())
-	defer stop()
-	go func() {
-		for last.Scan() {
-		}
-	}()
+	defer startWorker(t, server.URL())()
 	st := await(t, j, id, over)
 	if st.State != job.Done || st.Done != total || st.Failed != 0 {
 		t.Fatalf("%+v", st)
@@ -105,33 +99,43 @@ func TestAJobSurvivesKill9(t *testing.T) {
 	}
 }
 
-// killAfter starts a worker and kills it when it has carried out some items.
-func killAfter(t *testing.T, url string, items int) {
+// killAfter starts a worker and kills it when it has made some changes: each is a
+// record and a reservation.
+func killAfter(t *testing.T, server *bus.Bus, changes uint64) {
 	t.Helper()
-	lines, kill := startWorker(t, url)
-	for range items {
-		if !lines.Scan() {
-			t.Fatal("the worker has ended by itself")
+	end := func() uint64 {
+		_, last, err := server.State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return last
+	}
+	goal := end() + 2*changes
+	kill := startWorker(t, server.URL())
+	defer kill()
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
+	late := time.After(time.Minute)
+	for end() < goal {
+		select {
+		case <-poll.C:
+		case <-late:
+			t.Fatal("the worker does nothing")
 		}
 	}
-	kill()
 }
 
-func startWorker(t *testing.T, url string) (lines *bufio.Scanner, kill func()) {
+func startWorker(t *testing.T, url string) (kill func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestWorker$")
 	cmd.Env = append(os.Environ(), worker+"="+url)
 	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
+	if err := cmd.Start(); err != nil {
 		cancel()
 		t.Fatal(err)
 	}
-	return bufio.NewScanner(out), func() {
+	return func() {
 		_ = cmd.Process.Kill() // SIGKILL; it may have ended
 		_ = cmd.Wait()
 		cancel()
@@ -151,14 +155,17 @@ func TestWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := open(t, b, jobOptions)
-	if err := j.Work(t.Context(), func(ctx context.Context, who auth.Principal, item job.Item) job.Outcome {
-		r := engine.Execute(ctx, who, graphql.Request{Query: item.Document, Variables: item.Input, Trusted: true, Counted: true,
-			Sent: &graphql.Sent{ID: item.Command, Since: item.Since, Again: item.Again}})
-		fmt.Println("item", item.Command)
-		if r.Code != "" {
-			return job.Outcome{Error: fault.New(r.Code, "%s", r.Body)}
+	if err := j.Work(t.Context(), func(ctx context.Context, who auth.Principal, p job.Part) []job.Outcome {
+		answers := engine.ExecuteMany(ctx, who, graphql.Many{Variables: p.Inputs, Width: 4, Request: graphql.Request{Query: p.Document, Trusted: true, Counted: true,
+			Sent: &graphql.Sent{ID: p.Command, Since: p.Since, Again: p.Again}}})
+		outcomes := make([]job.Outcome, len(p.Inputs))
+		for i, body := range answers.Items {
+			outcomes[i].Result = body
+			if strings.Contains(string(body), `"errors"`) {
+				outcomes[i].Error = fault.New(fault.Conflict, "%s", body)
+			}
 		}
-		return job.Outcome{Result: r.Body}
+		return outcomes
 	}); err != nil {
 		t.Error(err)
 	}

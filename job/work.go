@@ -2,10 +2,12 @@ package job
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 
 	"tidings/auth"
 	"tidings/bus"
@@ -18,13 +20,13 @@ import (
 // worker that dies leaves its turn to another.
 //
 // Nothing depends on there being one worker at a turn, since a task may come
-// twice. The items of a part have the same command ids each time, and the Runner
-// makes each change once. What came of them takes the place of the items at the
+// twice. A part has the same command id each time, and the Runner makes each of
+// its changes once. What came of them takes the place of the items at the
 // revision that the items had, so that the first to store it wins. The record goes
 // on by the same rule.
 
 // Work carries out jobs until ctx ends, as many at a time as Options.Concurrency
-// says; then it returns nil, within the time of an item. Any number of processes
+// says; then it returns nil, within the time of a part. Any number of processes
 // may do so side by side.
 func (j *Jobs) Work(ctx context.Context, run Runner) error {
 	return j.queue.Work(ctx, j.opts.Concurrency, func(ctx context.Context, t bus.Task) error {
@@ -125,11 +127,15 @@ func (j *Jobs) doPart(ctx context.Context, t turn, r record, again bool, tries i
 		return 0, 0, err
 	}
 	if len(p.Outcomes) == 0 {
-		w := carrying{run: run, log: j.opts.Logger, who: r.Who, last: tries >= maxTries,
-			item: Item{Kind: r.Kind, Document: r.Document, Since: r.Since, Again: again}}
-		if p.Outcomes, err = w.all(ctx, t.Job, p); err != nil {
+		work := Part{Kind: r.Kind, Document: r.Document, Command: key, Since: r.Since, Again: again, Inputs: make([]json.RawMessage, len(p.Items))}
+		for i, item := range p.Items {
+			work.Inputs[i] = item.Data
+		}
+		outcomes, err := j.carryOut(ctx, r.Who, work, run, tries >= maxTries)
+		if err != nil {
 			return 0, 0, err
 		}
+		p.Outcomes = trimmed(outcomes, p.Items)
 		p.Items = nil
 		if _, err = j.bucket.Put(ctx, key, encode(p), revision); errors.Is(err, bus.ErrConflict) { // somebody else was faster
 			p, err = j.results(ctx, t.Job, t.Part)
@@ -152,47 +158,50 @@ func (j *Jobs) lost(ctx context.Context, t turn) error {
 	return errors.Join(err, fmt.Errorf("part %d of job %s is gone", t.Part, t.Job))
 }
 
-// carrying is a part on its way.
-type carrying struct {
-	run  Runner
-	log  *slog.Logger
-	who  auth.Principal
-	item Item
-	last bool // what cannot be carried out now is not tried again
+// carryOut carries out the items. The error says that they are to be tried again,
+// or that ctx has ended; it does not when this is the last try.
+func (j *Jobs) carryOut(ctx context.Context, who auth.Principal, p Part, run Runner, last bool) ([]Outcome, error) {
+	outcomes, err := j.guarded(ctx, who, p, run)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err == nil && len(outcomes) != len(p.Inputs) {
+		err = fmt.Errorf("%d items came to %d outcomes", len(p.Inputs), len(outcomes))
+	}
+	if err != nil && last {
+		outcomes = slices.Repeat([]Outcome{{Error: fault.Of(err)}}, len(p.Inputs))
+		return outcomes, nil
+	}
+	for _, o := range outcomes {
+		if err == nil && !last && o.Error != nil && (o.Error.Code == fault.Unavailable || o.Error.Code == fault.Timeout) {
+			err = o.Error
+		}
+	}
+	return outcomes, err
 }
 
-// all carries out the items, one after the other. The error says that one of them
-// is to be tried again, or that ctx has ended.
-func (c carrying) all(ctx context.Context, job string, p part) ([]Outcome, error) {
-	outcomes := make([]Outcome, 0, len(p.Items))
+// guarded makes an error of a panic.
+func (j *Jobs) guarded(ctx context.Context, who auth.Principal, p Part, run Runner) (outcomes []Outcome, err error) {
+	defer func() {
+		if x := recover(); x != nil {
+			j.opts.Logger.LogAttrs(ctx, slog.LevelError, "a part of a job panicked", slog.String("part", p.Command), slog.Any("panic", x), slog.String("stack", string(debug.Stack())))
+			err = fault.New(fault.Internal, "internal error")
+		}
+	}()
+	return run(ctx, who, p), nil
+}
+
+// trimmed gives the outcomes the references of their items, and leaves out the
+// results that have no room.
+func trimmed(outcomes []Outcome, items []Input) []Outcome {
 	room := pageBytes
-	for i, input := range p.Items {
-		item := c.item
-		item.Input, item.Command = input.Data, partKey(job, p.First+i)
-		o := c.guarded(ctx, item)
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if o.Error != nil && !c.last && (o.Error.Code == fault.Unavailable || o.Error.Code == fault.Timeout) {
-			return nil, o.Error
-		}
-		o.Ref = input.Ref
-		if len(o.Result) > room && len(p.Items) > 1 {
+	for i := range outcomes {
+		o := &outcomes[i]
+		o.Ref = items[i].Ref
+		if len(o.Result) > room && len(items) > 1 {
 			o.Result = nil
 		}
 		room -= len(o.Result)
-		outcomes = append(outcomes, o)
 	}
-	return outcomes, nil
-}
-
-// guarded makes a panic what came of the item: it would come again and again.
-func (c carrying) guarded(ctx context.Context, item Item) (o Outcome) {
-	defer func() {
-		if p := recover(); p != nil {
-			c.log.LogAttrs(ctx, slog.LevelError, "an item of a job panicked", slog.String("item", item.Command), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-			o = Outcome{Error: fault.New(fault.Internal, "internal error")}
-		}
-	}()
-	return c.run(ctx, c.who, item)
+	return outcomes
 }

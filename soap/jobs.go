@@ -4,7 +4,7 @@ import "strings"
 
 // Jobs, for work that takes longer than a request: SubmitCreatePosts takes what
 // CreatePosts takes, stores it and answers with a job at once; workers carry the
-// items out one by one, each as CreatePost; GetJob and GetJobResult tell how far
+// items out part by part, each as CreatePost; GetJob and GetJobResult tell how far
 // it has come, and what came of each.
 
 const (
@@ -43,7 +43,7 @@ func (b *builder) jobs(operations []*operation) []*operation {
 func (b *builder) submit(batch *operation) *operation {
 	return &operation{
 		name: "Submit" + batch.name, kind: kindSubmit, batch: batch, args: batch.args[:1], result: &part{name: resultName, typ: b.job()},
-		doc: batch.one.name + " for up to 10,000 items in the background: the answer is a job, at once. Each item succeeds or fails by itself, in their order; ask " + b.jobName("Get", "") + " how far it is.",
+		doc: batch.one.name + " for up to 10,000 items in the background: the answer is a job, at once. Each item succeeds or fails by itself; those of one record are carried out in their order. Ask " + b.jobName("Get", "") + " how far it is.",
 	}
 }
 

@@ -3,7 +3,8 @@ package soap
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
+	"slices"
 	"strconv"
 
 	"tidings/auth"
@@ -32,13 +33,29 @@ func (s *Service) RunJobs(ctx context.Context) error {
 	return s.options.Jobs.Work(ctx, s.carryOut)
 }
 
-// carryOut is the job.Runner: it runs the job's document with an item's variables.
-func (s *Service) carryOut(ctx context.Context, who auth.Principal, item job.Item) job.Outcome {
-	response := s.engine.Execute(ctx, who, graphql.Request{
-		Query: item.Document, Variables: item.Input, Trusted: true, Counted: true,
-		Sent: &graphql.Sent{ID: item.Command, Since: item.Since, Again: item.Again},
-	})
-	res, err := readResult(response.Body)
+// jobWidth is how many items of a job are carried out at a time: enough for
+// changes to be stored together, few enough to leave room for callers who wait.
+const jobWidth = 16
+
+// carryOut is the job.Runner: it runs the job's document with the variables of
+// each item.
+func (s *Service) carryOut(ctx context.Context, who auth.Principal, p job.Part) []job.Outcome {
+	answers := s.engine.ExecuteMany(ctx, who, graphql.Many{Variables: p.Inputs, Width: jobWidth, Request: graphql.Request{
+		Query: p.Document, Trusted: true, Counted: true, Sent: &graphql.Sent{ID: p.Command, Since: p.Since, Again: p.Again},
+	}})
+	if answers.Refused != nil {
+		return slices.Repeat([]job.Outcome{jobOutcome(answers.Refused.Body)}, len(p.Inputs))
+	}
+	outcomes := make([]job.Outcome, len(p.Inputs))
+	for i, body := range answers.Items {
+		outcomes[i] = jobOutcome(body)
+	}
+	return outcomes
+}
+
+// jobOutcome reads what came of an item.
+func jobOutcome(body []byte) job.Outcome {
+	res, err := readResult(body)
 	switch {
 	case err != nil:
 		return job.Outcome{Error: fault.Of(err)}
@@ -49,7 +66,7 @@ func (s *Service) carryOut(ctx context.Context, who auth.Principal, item job.Ite
 	case len(res.errors) > 0:
 		return job.Outcome{Error: withoutInput(res.errors[0].failure().Error)}
 	}
-	return job.Outcome{Error: fault.Of(fmt.Errorf("the item %s is null without an error", item.Command))}
+	return job.Outcome{Error: fault.Of(errors.New("the result is null without an error"))}
 }
 
 // runJob carries out an operation on jobs.
