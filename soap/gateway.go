@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tidings/bus"
+	"tidings/fault"
 	"tidings/graphql"
 	"tidings/quota"
 	"tidings/schema"
@@ -209,6 +210,9 @@ func reply(w http.ResponseWriter, answer bus.Message) {
 // failed is the answer when no service gave one.
 func (g *Gateway) failed(r *http.Request, envelope []byte, id string, err error) bus.Message {
 	f := failed(err)
+	if f.Code == fault.Timeout {
+		f = failed(fault.Wrap(err, fault.Timeout, "no answer came in time, and whether the call was carried out is not known: look before you send a change again, or send it with an idempotency key"))
+	}
 	f.requestID = id
 	if f.ours() && r.Context().Err() == nil {
 		g.options.Logger.LogAttrs(r.Context(), slog.LevelWarn, "envelope not answered", slog.String("request_id", id), slog.Any("error", err))

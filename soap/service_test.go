@@ -72,6 +72,14 @@ func serveFor(t testing.TB, s *resourcetest.Service, o soap.Options, a *auth.Acc
 // serveWith is serveFor by an engine with options of its own.
 func serveWith(t testing.TB, s *resourcetest.Service, o soap.Options, a *auth.Accounts, g graphql.Options) *soap.Service {
 	t.Helper()
+	service := newService(t, s, o, a, g)
+	runService(t, service)
+	return service
+}
+
+// newService makes a service that does not run yet.
+func newService(t testing.TB, s *resourcetest.Service, o soap.Options, a *auth.Accounts, g graphql.Options) *soap.Service {
+	t.Helper()
 	engine, err := graphql.New(s.Model, s.Client, s.Feed, g)
 	if err != nil {
 		t.Fatal(err)
@@ -80,11 +88,21 @@ func serveWith(t testing.TB, s *resourcetest.Service, o soap.Options, a *auth.Ac
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Ready, o.WaitFor = s.Feed.Ready(), s.Client.WaitFor
+	o.Ready = s.Feed.Ready()
+	if o.WaitFor == nil {
+		o.WaitFor = s.Client.WaitFor
+	}
 	service, err := soap.NewService(s.Bus, s.Model, engine, a, verifier, o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return service
+}
+
+// runService runs a service until stop is called, which waits for its end, or the
+// test ends.
+func runService(t testing.TB, service *soap.Service) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -97,8 +115,9 @@ func serveWith(t testing.TB, s *resourcetest.Service, o soap.Options, a *auth.Ac
 			t.Error(err)
 		}
 	})
-	t.Cleanup(func() { cancel(); running.Wait() })
-	return service
+	stop = sync.OnceFunc(func() { cancel(); running.Wait() })
+	t.Cleanup(stop)
+	return stop
 }
 
 func accounts(t testing.TB) *auth.Accounts {
