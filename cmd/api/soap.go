@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
@@ -12,6 +13,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"tidings/auth"
@@ -23,6 +25,7 @@ func soapCommand(args []string, stdin io.Reader, stdout io.Writer) error {
   api soap secret NAME        make a secret, and print it, its sum, and an account to paste
   api soap password           print the argon2id hash of a password: printf %s "$PASSWORD" | api soap password
   api soap certificate FILE   print fingerprint, issuer and subject of a certificate (PEM)
+  api soap accounts FILE [CA] check an accounts file, with the authorities of its certificates (PEM), and list what it has
 docs/auth.md, Accounts for SOAP, says what they are for`
 	switch {
 	case len(args) == 1 && strings.HasPrefix(args[0], "-"):
@@ -34,6 +37,8 @@ docs/auth.md, Accounts for SOAP, says what they are for`
 		return soapPassword(stdin, stdout)
 	case len(args) == 2 && args[0] == "certificate":
 		return soapCertificate(args[1], stdout)
+	case (len(args) == 2 || len(args) == 3) && args[0] == "accounts":
+		return soapAccounts(args[1], args[2:], time.Now(), stdout)
 	}
 	return errors.New(usage)
 }
@@ -85,4 +90,57 @@ func soapCertificate(file string, stdout io.Writer) error {
 	_, err = fmt.Fprintf(stdout, "sha256   %s\nissuer   %s\nsubject  %s\nvalid    %s to %s\n", hex.EncodeToString(sum[:]),
 		cert.Issuer.String(), auth.DistinguishedName(cert), cert.NotBefore.UTC().Format(time.RFC3339), cert.NotAfter.UTC().Format(time.RFC3339))
 	return err
+}
+
+// soapAccounts checks an accounts file as a start does, and lists its accounts.
+func soapAccounts(file string, ca []string, now time.Time, stdout io.Writer) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	list, err := auth.ParseAccounts(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	var authorities []*x509.Certificate
+	for _, file := range ca {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if authorities, err = auth.ParseAuthorities(text); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	if _, err := auth.NewAccounts(list, authorities...); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tSUBJECT\tROLES\tKNOWN BY")
+	for _, acc := range list {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", acc.User, cmp.Or(acc.Subject, acc.User), strings.Join(auth.RoleNames(acc.Roles), ","), knownBy(acc, now))
+	}
+	return w.Flush()
+}
+
+// knownBy says what an account is known by, and what of it is no longer good.
+func knownBy(acc auth.Account, now time.Time) string {
+	var ways []string
+	if len(acc.Hash) > 0 {
+		ways = append(ways, "password")
+	}
+	if n := len(acc.Secrets); n > 0 {
+		ways = append(ways, fmt.Sprintf("secrets: %d", n))
+	}
+	for _, rule := range acc.Certificates {
+		switch c := rule.Certificate; {
+		case c == nil:
+			ways = append(ways, "a certificate")
+		case now.After(c.NotAfter):
+			ways = append(ways, "a certificate that EXPIRED on "+c.NotAfter.UTC().Format(time.DateOnly))
+		default:
+			ways = append(ways, "a certificate until "+c.NotAfter.UTC().Format(time.DateOnly))
+		}
+	}
+	return strings.Join(ways, ", ")
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,6 +37,20 @@ func TestSoapCommandsMakeAccounts(t *testing.T) {
 		if _, err := a.Password(c[0], c[1], nil); err != nil {
 			t.Errorf("%s: %v", c, err)
 		}
+	}
+	file := filepath.Join(t.TempDir(), "accounts.json")
+	if err := os.WriteFile(file, []byte("[\n"+find(t, secret.String(), `account +(\S.*)`)+","+string(human)+"]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var listed strings.Builder
+	if err := soapCommand([]string{"accounts", file}, nil, &listed); err != nil {
+		t.Fatal(err)
+	}
+	if want := "NAME   SUBJECT  ROLES    KNOWN BY\nerp    erp      SERVICE  secrets: 1\nhuman  human             password, secrets: 1\n"; listed.String() != want {
+		t.Errorf("listed:\n%s", listed.String())
+	}
+	if err := soapCommand([]string{"accounts", "soap_test.go"}, nil, &listed); err == nil || !strings.Contains(err.Error(), "line 1") {
+		t.Errorf("a file of something else: %v", err)
 	}
 	for _, args := range [][]string{nil, {"secret"}, {"key", "erp"}, {"certificate", filepath.Join(t.TempDir(), "none")}, {"certificate", "soap_test.go"}} {
 		if err := soapCommand(args, strings.NewReader(""), &secret); err == nil {

@@ -336,6 +336,7 @@ Usage:
   api soap secret NAME             make a secret for an account of SOAP callers
   api soap password                hash a password for one, read from the standard input
   api soap certificate FILE        print how an account names a certificate (PEM)
+  api soap accounts FILE [CA]      check an accounts file
 Signals: INT and TERM drain, then end; HUP reloads the schema, the registered operations, accounts and certificates.`,
 	"worker": `
 Usage:
