@@ -21,7 +21,7 @@ import (
 
 // soapCommand is `api soap`: what goes into the accounts of SOAP callers.
 func soapCommand(args []string, stdin io.Reader, stdout io.Writer) error {
-	const usage = `Usage:
+	const usage = `want one of
   api soap secret NAME        make a secret, and print it, its sum, and an account to paste
   api soap password           print the argon2id hash of a password: printf %s "$PASSWORD" | api soap password
   api soap certificate FILE   print fingerprint, issuer and subject of a certificate (PEM)

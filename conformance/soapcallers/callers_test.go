@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,9 +47,13 @@ type service struct {
 	url, secret   string
 	ca, cert, key string // files: the server's own authority, and the partner's identity
 	log           *strings.Builder
+	files, edge   []string // settings of workers and of apis
 }
 
-func start(t *testing.T) *service {
+// common are settings of all processes.
+var common = []string{"--schema", "../../examples/social", "--service", "SocialService"}
+
+func start(t *testing.T, more ...string) *service {
 	t.Helper()
 	dir := t.TempDir()
 	s := &service{secret: auth.NewSecret(), log: &strings.Builder{}}
@@ -70,20 +75,30 @@ func start(t *testing.T) *service {
 	if err := os.WriteFile(file, accounts, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.run(t, "--accounts", file, "--tls-cert", s.ca, "--tls-key", key, "--tls-client-auth", "optional",
-		"--schema", "../../examples/social", "--data", filepath.Join(dir, "data"), "--service", "SocialService")
+	s.files = []string{"--accounts", file}
+	s.edge = []string{"--tls-cert", s.ca, "--tls-key", key, "--tls-client-auth", "optional"}
+	s.run(t, slices.Concat(s.files, s.edge, []string{"--data", filepath.Join(dir, "data")}, common, more)...)
 	return s
 }
 
 // run runs the binary until the test ends, and returns when it has said its address.
 func (s *service) run(t *testing.T, args ...string) {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "api")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "tidings/cmd/api").CombinedOutput(); err != nil {
+	s.program(t, "api", "", append(args, "--listen", "127.0.0.1:0")...)
+}
+
+// program runs api or worker, on a bus of another process unless that is empty.
+func (s *service) program(t *testing.T, name, bus string, args ...string) {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), name)
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "tidings/cmd/"+name).CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	cmd := exec.Command(binary, append(args, "--listen", "127.0.0.1:0", "--admin", "", "--drain-delay", "0s")...)
+	cmd := exec.Command(binary, append(args, "--admin", "", "--drain-delay", "0s")...)
 	cmd.Env = append(os.Environ(), "TIDINGS_JWT_SECRET=a secret of the tests, 32 bytes long")
+	if bus != "" {
+		cmd.Env = append(cmd.Env, "TIDINGS_NATS_URL="+bus)
+	}
 	text, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +111,7 @@ func (s *service) run(t *testing.T, args ...string) {
 		defer close(ended)
 		for lines := bufio.NewScanner(text); lines.Scan(); {
 			var entry struct{ Msg, URL string }
-			if json.Unmarshal(lines.Bytes(), &entry) == nil && entry.Msg == "api runs" {
+			if json.Unmarshal(lines.Bytes(), &entry) == nil && entry.Msg == name+" runs" {
 				address <- entry.URL
 			}
 			s.log.WriteString(lines.Text() + "\n")
