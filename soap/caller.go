@@ -32,8 +32,8 @@ func (s *Service) principal(ctx context.Context, r *request, h bus.Header) (auth
 	private := h.Get(headerPrivate) == "1"
 	var who caller
 	for _, look := range [...]func() (caller, *failure){
-		func() (caller, *failure) { return s.bySignature(ctx, r, now) },
-		func() (caller, *failure) { return s.byToken(ctx, token, private) },
+		func() (caller, *failure) { return s.proved(ctx, r, now) },
+		func() (caller, *failure) { return s.byToken(ctx, token, private || r.confidential(token)) },
 		func() (caller, *failure) { return s.byHTTP(ctx, h.Get(headerAuthorization), private) },
 	} {
 		found, f := look()
@@ -47,7 +47,7 @@ func (s *Service) principal(ctx context.Context, r *request, h bus.Header) (auth
 	if who, f = s.byCertificate(who, h, now); f != nil {
 		return auth.Principal{}, f
 	}
-	r.secrecy.recipient = who.partner.Encryption
+	r.secrecy.recipient = r.recipient(who.partner)
 	return who.Principal, who.admissible(r)
 }
 
@@ -78,7 +78,7 @@ func (s *Service) byToken(ctx context.Context, c *credentials, private bool) (ca
 	tries := s.options.Quota.Tries(ctx, c.user)
 	if c.digest == nil {
 		if !private {
-			return caller{}, insecure(invalidSecurity, "a password may come over https only")
+			return caller{}, insecure(invalidSecurity, "a password may come over https only, or encrypted in a message that its account has signed")
 		}
 		who, err := s.accounts.Password(c.user, c.password, tries)
 		if err != nil {

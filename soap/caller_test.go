@@ -219,7 +219,7 @@ func TestDigestsAndPasswords(t *testing.T) {
 		{"of an account that must sign", h.plain, digestToken("strict", erpSecret, nonce(), in(0)), "wsse:InvalidSecurity messages of this account must be signed"},
 		{"a secret as a password", h.private, textToken("erp", erpSecret, ""), "acme"},
 		{"a secret that is wrong", h.private, textToken("erp", auth.NewSecret(), ""), refused},
-		{"a secret in the clear", h.plain, textToken("erp", erpSecret, ""), "wsse:InvalidSecurity a password may come over https only"},
+		{"a secret in the clear", h.plain, textToken("erp", erpSecret, ""), "wsse:InvalidSecurity a password may come over https only, or encrypted in a message that its account has signed"},
 		{"a password with a nonce", h.private, textToken("erp", erpSecret, fmt.Sprintf(`<w:Nonce>%s</w:Nonce><u:Created>%s</u:Created>`, base64.StdEncoding.EncodeToString(append(again, 'x')), stale)), "acme"},
 		{"a password with a nonce, again", h.private, textToken("erp", erpSecret, fmt.Sprintf(`<w:Nonce>%s</w:Nonce><u:Created>%s</u:Created>`, base64.StdEncoding.EncodeToString(append(again, 'x')), stale)), refused},
 		{"a password of long ago", h.private, textToken("erp", erpSecret, `<u:Created>2020-01-01T00:00:00Z</u:Created>`), "wsse:MessageExpired the UsernameToken was made more than 5 minutes ago or 1 minute ahead: check the clock of the sender"},
@@ -296,7 +296,7 @@ func TestBasicBearerAndCertificatesMeanTheSameCallers(t *testing.T) {
 	}{
 		{"Basic", h.private, "", basic("erp", erpSecret), nil, "acme"},
 		{"Basic, wrong", h.private, "", basic("erp", "wrong"), nil, refused},
-		{"Basic, in the clear", h.plain, "", basic("erp", erpSecret), nil, "wsse:InvalidSecurity a password may come over https only"},
+		{"Basic, in the clear", h.plain, "", basic("erp", erpSecret), nil, "wsse:InvalidSecurity a password may come over https only, or encrypted in a message that its account has signed"},
 		{"Basic, malformed", h.private, "", http.Header{"Authorization": {"Basic ????"}}, nil, "wsse:InvalidSecurity the Authorization header is not Basic and the base64 of name:password"},
 		{"Basic and a token", h.private, textToken("erp", erpSecret, ""), basic("erp", erpSecret), nil, "acme"},
 		{"Basic, wrong, and a right token", h.private, textToken("erp", erpSecret, ""), basic("erp", "wrong"), nil, refused},

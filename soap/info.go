@@ -49,7 +49,7 @@ func (c *contract) fingerprint() string {
 func (s *Service) runInfo(ctx context.Context, op *operation, r *request) ([]byte, *failure) {
 	now := time.Now()
 	if _, f := r.readSecurity(now); f == nil { // for the Timestamp that the answer to one has
-		_, _ = s.bySignature(ctx, r, now) // for its signature; who it is does not matter
+		_, _ = s.proved(ctx, r, now) // for its signature; who it is does not matter
 	}
 	if _, err := s.contract.variables(op, r.payload); err != nil {
 		return nil, failed(err)

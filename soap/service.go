@@ -107,14 +107,15 @@ func (s *Service) Ready() <-chan struct{} { return s.ready }
 func (s *Service) answer(ctx context.Context, m bus.Message) ([]byte, bus.Header, error) {
 	request, f := readEnvelope(m.Data, m.Header.Get(headerContentType), s.contract.namespace, s.options.MaxEnvelope, s.open)
 	h := bus.Header{headerContentType: {request.version.contentType()}, headerStatus: {"200"}}
+	var out []byte
 	if f == nil {
-		var out []byte
-		if out, f = s.call(ctx, request, m.Header); f == nil {
-			out, f = s.protect(request, out)
-		}
-		if f == nil {
-			return request.addressing.answered(out, h, false)
-		}
+		out, f = s.call(ctx, request, m.Header)
+	}
+	if request, f = request.veiled(f); f == nil {
+		out, f = s.protect(request, out)
+	}
+	if f == nil {
+		return request.addressing.answered(out, h, false)
 	}
 	return s.refused(ctx, request, f, m.Header)
 }

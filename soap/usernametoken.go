@@ -29,6 +29,7 @@ const (
 // credentials are what a UsernameToken says about the sender. No String method
 // and no log ever shows them.
 type credentials struct {
+	element        xmltree.Elem // the UsernameToken, or none
 	user, password string
 	digest         []byte // nil: password is the password itself
 	nonce          []byte // nil: there is none
@@ -41,7 +42,7 @@ func readUsernameToken(token xmltree.Elem, now time.Time) (*credentials, *failur
 	if f != nil {
 		return nil, f
 	}
-	c := &credentials{user: parts.user.Text()}
+	c := &credentials{element: token, user: parts.user.Text()}
 	if len(c.user) > maxUsername {
 		return nil, insecure(invalidSecurity, "the Username is too long")
 	}

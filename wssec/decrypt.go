@@ -50,9 +50,9 @@ func (o *Opened) Encrypted(e xmltree.Elem) bool {
 	return slices.ContainsFunc(o.parts, func(p part) bool { return p.from <= from && to <= p.to })
 }
 
-// errUndecipherable is the one answer to whatever goes wrong once a key is used.
-// It has no cause: neither log nor answer helps to guess at what was encrypted.
-func errUndecipherable() *Error { return refuse(FailedCheck, "the message cannot be decrypted") }
+// Undecipherable is the one answer to whatever goes wrong once a key is used. It
+// has no cause: neither log nor answer helps to guess at what was encrypted.
+func Undecipherable() *Error { return refuse(FailedCheck, "the message cannot be decrypted") }
 
 // IsEncrypted reports whether a Security header holds keys or names parts to decrypt.
 func IsEncrypted(security xmltree.Elem) bool {
@@ -92,7 +92,7 @@ func Open(t *xmltree.Tree, security xmltree.Elem, keys Keyring, allow Allow) (*O
 			break
 		}
 		if round == maxRounds {
-			return nil, errUndecipherable()
+			return nil, Undecipherable()
 		}
 		if err := x.decrypt(); err != nil {
 			return nil, x.uniform(err)
@@ -121,7 +121,7 @@ type opening struct {
 // uniform hides which error it was, once a key was used.
 func (x *opening) uniform(err *Error) *Error {
 	if len(x.done) > 0 {
-		return errUndecipherable()
+		return Undecipherable()
 	}
 	return err
 }
@@ -214,7 +214,7 @@ func (x *opening) decrypt() *Error {
 		x.done[d.id] = true
 	}
 	if err := x.replace(splices); err != nil || wrong {
-		return errUndecipherable()
+		return Undecipherable()
 	}
 	return nil
 }
@@ -251,11 +251,11 @@ func (x *opening) unwrap(k encryptedKey, c contentCipher) ([]byte, *Error) {
 	}
 	data, bad := decodeBase64(k.value.Text())
 	if bad != nil {
-		return nil, errUndecipherable()
+		return nil, Undecipherable()
 	}
 	key, bad := k.wrap.open(private, data, c.key)
 	if bad != nil {
-		return nil, errUndecipherable()
+		return nil, Undecipherable()
 	}
 	return key, nil
 }

@@ -17,7 +17,7 @@ func (x *opening) replace(splices []splice) error {
 	end := 0
 	for _, s := range splices {
 		if s.from < end {
-			return errUndecipherable()
+			return Undecipherable()
 		}
 		out = append(append(out, src[end:s.from]...), s.text...)
 		end = s.to
@@ -30,12 +30,12 @@ func (x *opening) replace(splices []splice) error {
 	for _, s := range splices {
 		from, to := s.parent.Span()
 		if e := startingAt(tree.Root(), moved(from, splices)); !e.Exists() || !spans(e, moved(to, splices)) {
-			return errUndecipherable()
+			return Undecipherable()
 		}
 	}
 	from, _ := x.security.Span()
 	if x.security = startingAt(tree.Root(), moved(from, splices)); !x.security.Exists() || !x.security.Is(SecurityNS, "Security") {
-		return errUndecipherable()
+		return Undecipherable()
 	}
 	for i, p := range x.parts {
 		x.parts[i] = part{moved(p.from, splices), moved(p.to, splices)}
