@@ -63,6 +63,8 @@ const (
 	// maxTries is how many workers try a part before what cannot be carried out is
 	// told as its result.
 	maxTries = 20
+	// maxFull is after how many tries results are left out for which there is no room.
+	maxFull = 5
 )
 
 // Jobs are the jobs of all processes. Its methods may run concurrently. It ends

@@ -358,6 +358,32 @@ func TestAPageHoldsNoMoreThanItMay(t *testing.T) {
 	}
 }
 
+// A bucket without room for results takes what came of the items without them.
+func TestJobsGoOnWhenThereIsNoRoomForResults(t *testing.T) {
+	t.Parallel()
+	j := open(t, bustest.New(t), job.Options{Bytes: 1 << 20, Pause: time.Millisecond})
+	var ids []string
+	for range 6 {
+		ids = append(ids, submit(t, j, ada, job.Order{Items: numbers(10)}))
+	}
+	large := json.RawMessage(`"` + strings.Repeat("x", 100_000) + `"`)
+	work(t, j, func(context.Context, auth.Principal, item) job.Outcome { return job.Outcome{Result: large} })
+	told := 0
+	for _, id := range ids {
+		s := await(t, j, id, over)
+		p, err := j.Page(t.Context(), ada, id, 0)
+		if err != nil || s.State != job.Done || s.Done != 10 || s.Failed != 0 || len(p.Outcomes) != 10 || p.Outcomes[9].Ref != "row 9" {
+			t.Fatalf("%+v %v", s, err)
+		}
+		if p.Outcomes[0].Result != nil {
+			told++
+		}
+	}
+	if told == 0 || told == len(ids) {
+		t.Errorf("the results of %d of %d jobs are kept", told, len(ids))
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"kind":"k","document":"d","who":{"sub":"ada","roles":2},"total":3,"parts":1,"next":0,"begun":true,"since":7,"done":0,"failed":0,"submitted":"2030-01-01T00:00:00Z","updated":"2030-01-01T00:00:00Z"}`,

@@ -131,14 +131,11 @@ func (j *Jobs) doPart(ctx context.Context, t turn, r record, again bool, tries i
 		for i, item := range p.Items {
 			work.Inputs[i] = item.Data
 		}
-		outcomes, err := j.carryOut(ctx, r.Who, work, run, tries >= maxTries)
-		if err != nil {
+		if p.Outcomes, err = j.carryOut(ctx, r.Who, work, run, tries >= maxTries); err != nil {
 			return 0, 0, err
 		}
-		p.Outcomes = trimmed(outcomes, p.Items)
-		p.Items = nil
-		if _, err = j.bucket.Put(ctx, key, encode(p), revision); errors.Is(err, bus.ErrConflict) { // somebody else was faster
-			p, err = j.results(ctx, t.Job, t.Part)
+		if p, err = j.keep(ctx, t, p, revision, tries); err != nil {
+			return 0, 0, err
 		}
 	}
 	for _, o := range p.Outcomes {
@@ -146,7 +143,26 @@ func (j *Jobs) doPart(ctx context.Context, t turn, r record, again bool, tries i
 			failed++
 		}
 	}
-	return len(p.Outcomes), failed, err
+	return len(p.Outcomes), failed, nil
+}
+
+// keep stores what came of a part in place of its items, and returns what is
+// stored then: somebody else may have been faster. Where there is no room for the
+// results it is told without them in the end.
+func (j *Jobs) keep(ctx context.Context, t turn, p part, revision uint64, tries int) (part, error) {
+	done := part{First: p.First, Outcomes: trimmed(p.Outcomes, p.Items)}
+	key := partKey(t.Job, t.Part)
+	_, err := j.bucket.Put(ctx, key, encode(done), revision)
+	if fault.Is(err, fault.Unavailable) && tries >= maxFull {
+		for i := range done.Outcomes {
+			done.Outcomes[i].Result = nil
+		}
+		_, err = j.bucket.Put(ctx, key, encode(done), revision)
+	}
+	if errors.Is(err, bus.ErrConflict) {
+		return j.results(ctx, t.Job, t.Part)
+	}
+	return done, err
 }
 
 // lost ends a job of which a part is gone.
