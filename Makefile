@@ -32,8 +32,9 @@ vet:
 staticcheck:
 	go run $(STATICCHECK) ./...
 
-generated: build ## fail when the printed contract is not the one in the tree
+generated: build ## fail when the printed contract is not the one in the tree, or breaks a locked version
 	bin/api schema print --schema examples/social | diff -u examples/social/contract.graphql -
+	bin/api soap check --schema examples/social
 
 race: ## all tests with the race detector
 	go test -race ./...

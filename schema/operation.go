@@ -132,6 +132,23 @@ func (c *compiler) operations(m *Model, doc *ast.QueryDocument) {
 	slices.SortFunc(m.Operations, func(a, b *Operation) int { return strings.Compare(a.Name, b.Name) })
 }
 
+// Compile compiles an operation that was valid for a contract once: the one
+// operation of a document. It fails with Faults where it no longer is; name stands
+// for the document in them.
+func (m *Model) Compile(name, document string) (*Operation, error) {
+	var r reporter
+	c := &compiler{reporter: &r}
+	doc := parseOperations([]*ast.Source{{Name: name, Input: document}}, &r)
+	if len(r.list) == 0 && len(doc.Operations) != 1 {
+		r.file(name, "write one operation", "there are %d operations", len(doc.Operations))
+	}
+	if len(r.list) > 0 || !c.validOperations(m, doc) {
+		return nil, r.err()
+	}
+	op := c.storedOperation(m.Contract, doc.Operations[0], SOAP{})
+	return op, r.err()
+}
+
 // storedDirectives takes @soap off an operation, which must have it and no other.
 func (c *compiler) storedDirectives(op *ast.OperationDefinition) SOAP {
 	if op.Directives.ForName("soap") == nil && op.Name != "" {

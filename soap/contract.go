@@ -245,7 +245,11 @@ func (op *operation) compile(f rootField, b *builder) {
 			continue
 		}
 		op.args = append(op.args, p)
-		declared = append(declared, "$"+a.name+": "+a.typ.String())
+		typ := a.typ.String()
+		if a.defaults != "" {
+			typ = strings.TrimSuffix(typ, "!") // without a value the argument has its default
+		}
+		declared = append(declared, "$"+a.name+": "+typ)
 		given = append(given, a.name+": $"+a.name)
 	}
 	kind := "query"

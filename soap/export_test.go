@@ -15,7 +15,7 @@ func WSDL(m *schema.Model, o Options, twelve bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	location, err := o.location()
+	base, err := o.base()
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +23,7 @@ func WSDL(m *schema.Model, o Options, twelve bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.wsdl(location, twelve), nil
+	return c.wsdl(base+c.path(), twelve), nil
 }
 
 // Document returns the GraphQL document behind an operation.

@@ -3,8 +3,6 @@ package soap
 import (
 	"bytes"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io"
 	"log/slog"
@@ -29,7 +27,7 @@ type Gateway struct {
 	bus     *bus.Bus
 	options Options
 	packer  packer
-	wsdls   [2]document // by version: with the port of SOAP 1.1 alone, and with both
+	offers  []offer // the oldest first
 }
 
 // document is a printed WSDL.
@@ -45,29 +43,20 @@ func NewGateway(b *bus.Bus, m *schema.Model, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	location, err := o.location()
+	base, err := o.base()
 	if err != nil {
 		return nil, err
 	}
-	c, err := newContract(m, o)
+	contracts, err := newContracts(m, o)
 	if err != nil {
 		return nil, err
 	}
 	g := &Gateway{bus: b, options: o}
-	for v := range g.wsdls {
-		text := c.wsdl(location, version(v) == soap12)
-		sum := sha256.Sum256(text)
-		g.wsdls[v] = document{text, `"` + hex.EncodeToString(sum[:12]) + `"`}
+	for _, c := range contracts {
+		g.offers = append(g.offers, newOffer(c, base))
 	}
 	return g, nil
 }
-
-// Paths are the URL paths to serve: that of the version, and the one without
-// version, which means the newest.
-func (g *Gateway) Paths() []string { return []string{g.options.path(), "/" + g.options.Service} }
-
-// Namespace is the target namespace of the contract.
-func (g *Gateway) Namespace() string { return g.options.Namespace }
 
 // ServeHTTP implements http.Handler. What goes wrong below SOAP is answered in
 // plain text: 405, 413, 415. A fault is an envelope with the status 500, in
@@ -95,9 +84,9 @@ func asksForWSDL(r *http.Request) bool {
 }
 
 func (g *Gateway) wsdl(w http.ResponseWriter, r *http.Request) {
-	doc := g.wsdls[soap11]
+	doc := g.offer(r).wsdls[soap11]
 	if r.URL.Query().Get("soap") == "1.2" {
-		doc = g.wsdls[soap12]
+		doc = g.offer(r).wsdls[soap12]
 	}
 	w.Header().Set("Content-Type", "text/xml; charset=utf-8")
 	w.Header().Set("ETag", doc.etag)
@@ -154,7 +143,7 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, envelope []byt
 	if coding != "" {
 		h.Set(headerContentEncoding, coding)
 	}
-	answer, err := g.bus.Call(ctx, g.bus.Subjects().SOAP(g.options.Version, g.options.Service), h, sent)
+	answer, err := g.bus.Call(ctx, g.bus.Subjects().SOAP(g.offer(r).version, g.options.Service), h, sent)
 	if err == nil && answer.Header.Get(headerContentEncoding) != "" && h.Get(headerAcceptEncoding) == "" {
 		answer.Data, err = inflate(answer.Data, codingGzip, maxAnswer, func() error { return nil })
 		delete(answer.Header, headerContentEncoding)
@@ -222,7 +211,7 @@ func (g *Gateway) failed(r *http.Request, envelope []byte, id string, err error)
 	if after := f.retryAfter(); after > 0 {
 		h.Set(headerRetryAfter, strconv.Itoa(after))
 	}
-	return bus.Message{Header: h, Data: f.envelope(v, g.options.Namespace, nil)}
+	return bus.Message{Header: h, Data: f.envelope(v, g.offer(r).namespace, nil)}
 }
 
 // guessVersion tells the version of an envelope that is not parsed: by the

@@ -35,7 +35,7 @@ type Query {
   secret: Int @auth(requires: [ADMIN])
 }
 type Mutation {
-  bump(by: Int = 1): Int!
+  bump(by: Int! = 1): Int!
 }
 type Weather { warm: Float! wind: Wind kinds: [Kind!] }
 type Wind { speed: Int }

@@ -2,7 +2,6 @@ package soap
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"strconv"
@@ -39,13 +38,14 @@ type Service struct {
 	engine   *graphql.Engine
 	accounts *auth.Accounts
 	verifier *auth.Verifier
-	contract *contract
+	contract *contract  // of the version that it answers
+	versions []*Service // one for each
 	options  Options
 	ready    chan struct{}
 	stopping chan struct{} // closed when Run is to end
 	waiting  chan struct{} // a place for each pull that waits
 	large    largeOnes
-	packer   packer
+	packer   *packer
 	// fingerprint is that of the contract.
 	fingerprint string
 }
@@ -58,20 +58,21 @@ func NewService(b *bus.Bus, m *schema.Model, e *graphql.Engine, a *auth.Accounts
 	if err != nil {
 		return nil, err
 	}
-	c, err := newContract(m, o)
+	contracts, err := newContracts(m, o)
 	if err != nil {
 		return nil, err
 	}
-	for _, op := range c.operations {
-		if op.document == "" {
-			continue
-		}
-		if err := e.Check(op.document); err != nil {
-			return nil, fmt.Errorf("soap: the operation %s cannot be run: %w", op.name, err)
+	for _, c := range contracts {
+		if err := c.runs(e); err != nil {
+			return nil, err
 		}
 	}
-	return &Service{bus: b, engine: e, accounts: a, verifier: v, contract: c, options: o, ready: make(chan struct{}),
-		stopping: make(chan struct{}), waiting: make(chan struct{}, maxWaiting), large: make(largeOnes, maxLarge), fingerprint: c.fingerprint()}, nil
+	s := &Service{bus: b, engine: e, accounts: a, verifier: v, contract: contracts[len(contracts)-1], options: o, ready: make(chan struct{}), packer: &packer{},
+		stopping: make(chan struct{}), waiting: make(chan struct{}, maxWaiting), large: make(largeOnes, maxLarge)}
+	for _, c := range contracts {
+		s.versions = append(s.versions, s.as(c))
+	}
+	return s, nil
 }
 
 // Run waits for Options.Ready, then answers envelopes until ctx ends, and
@@ -88,14 +89,10 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	defer context.AfterFunc(ctx, func() { close(s.stopping) })()
 	return s.bus.Serve(ctx, bus.Service{
-		Name: "soap", Description: "SOAP envelopes of " + o.Service + " " + o.Version,
+		Name: "soap", Description: "SOAP envelopes of " + o.Service,
 		Concurrency: o.Concurrency,
-		Endpoints: []bus.Endpoint{{
-			Name:    o.Service + "-" + o.Version,
-			Subject: s.bus.Subjects().SOAP(o.Version, o.Service),
-			Handle:  s.handle,
-		}},
-		Started: sync.OnceFunc(func() { close(s.ready) }),
+		Endpoints:   s.endpoints(),
+		Started:     sync.OnceFunc(func() { close(s.ready) }),
 	})
 }
 

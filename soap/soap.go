@@ -17,6 +17,7 @@
 package soap
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -37,12 +38,15 @@ type Options struct {
 	// Service is the service's name in the WSDL and in the path; default
 	// SocialService. Letters, digits and underscores, a letter first.
 	Service string
-	// Version is the path segment and the bus token of the contract's version;
-	// default v1.
+	// Version is the path segment and the bus token of the contract that the
+	// schema makes, unless Locks has one for it; default that of the newest lock,
+	// v1 without any.
 	Version string
-	// Namespace is the target namespace of the contract; default
+	// Namespace is the target namespace of that contract; default
 	// urn:tidings:<Version>:<Service>. Both ends must agree on it.
 	Namespace string
+	// Locks are the versions that were published. Each is served as it was.
+	Locks []*Lock
 	// Address is the public base URL, such as https://api.example.com. The WSDL
 	// names it, and clients take it literally; it is never taken from a request.
 	Address string
@@ -93,12 +97,11 @@ type Options struct {
 const maxEnvelope = 16 << 20
 
 func (o Options) withDefaults() (Options, error) {
-	if o.Service == "" {
-		o.Service = "SocialService"
+	if newest := len(o.Locks) - 1; newest >= 0 {
+		o.Service = cmp.Or(o.Service, o.Locks[newest].Service)
+		o.Version = cmp.Or(o.Version, o.Locks[newest].Version)
 	}
-	if o.Version == "" {
-		o.Version = "v1"
-	}
+	o.Service, o.Version = cmp.Or(o.Service, "SocialService"), cmp.Or(o.Version, "v1")
 	for what, s := range map[string]string{"service name": o.Service, "version": o.Version} {
 		if !plainName(s) {
 			return o, fmt.Errorf("soap: %s %q: use letters, digits and underscores, a letter first", what, s)
@@ -132,13 +135,12 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-func (o Options) path() string { return "/" + o.Version + "/" + o.Service }
-
-func (o Options) location() (string, error) {
+// base is the public base URL.
+func (o Options) base() (string, error) {
 	if !strings.HasPrefix(o.Address, "http://") && !strings.HasPrefix(o.Address, "https://") {
 		return "", errors.New("soap: Address is missing: set it to the public URL, such as https://api.example.com")
 	}
-	return strings.TrimRight(o.Address, "/") + o.path(), nil
+	return strings.TrimRight(o.Address, "/"), nil
 }
 
 func plainName(s string) bool {

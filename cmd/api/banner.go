@@ -34,7 +34,9 @@ func bannerText(ctx context.Context, c boot.Config, rooms *boot.Rooms, namespace
 	if err != nil {
 		return "", err
 	}
-	service := c.PublicURL + "/v1/" + c.ServiceName()
+	now, done := rooms.Use()
+	defer done()
+	service := c.PublicURL + now.Gateway.Path()
 	var b strings.Builder
 	p := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
 	p("")
@@ -46,8 +48,6 @@ func bannerText(ctx context.Context, c boot.Config, rooms *boot.Rooms, namespace
 	p("# Who you are, for a day: a user and an administrator")
 	p("USER_TOKEN=%s", user)
 	p("ADMIN_TOKEN=%s", admin)
-	now, done := rooms.Use()
-	defer done()
 	if now.Model.Resource("User") != nil && now.Model.Resource("Post") != nil {
 		b.WriteString(socialBanner(c.PublicURL, service, namespace, rooms.Partner, func(id string) bool {
 			found, err := now.View.Get(ctx, "User", []string{id})

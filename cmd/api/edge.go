@@ -51,9 +51,7 @@ func newEdge(c boot.Config, rooms *boot.Rooms, log *slog.Logger) (*edge, error) 
 	if c.Dev {
 		e.mux.Handle("GET /graphql/resume.js", cors{c.AllowedOrigins()}.wrap(http.HandlerFunc(serveResume)))
 	}
-	for _, path := range first.Gateway.Paths() { // the settings say which: they are the same after a reload
-		e.mux.HandleFunc(path, e.envelope)
-	}
+	e.mux.HandleFunc("/", e.envelope) // whose paths a reload can change
 	e.namespace = first.Gateway.Namespace()
 	return e, nil
 }
@@ -80,6 +78,10 @@ func (e *edge) query(w http.ResponseWriter, r *http.Request) {
 func (e *edge) envelope(w http.ResponseWriter, r *http.Request) {
 	now, done := e.rooms.Use()
 	defer done()
+	if !now.Gateway.Serves(r.URL.Path) {
+		http.NotFound(w, r)
+		return
+	}
 	now.Gateway.ServeHTTP(w, r)
 }
 

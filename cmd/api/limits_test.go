@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -224,15 +227,29 @@ func TestThreePodsCountTogetherWithinASecond(t *testing.T) {
 	}
 }
 
-func TestAStartWarnsOfAServiceNamedAfterADirectory(t *testing.T) {
+func TestAStartWarnsOfAContractThatCanChange(t *testing.T) {
 	t.Parallel()
-	const warning = "name it by TIDINGS_SERVICE"
-	if log := newService(t).log.String(); !strings.Contains(log, warning) || !strings.Contains(log, "SocialService") {
-		t.Errorf("no warning in:\n%s", log)
+	text, err := os.ReadFile("../../examples/social/schema.graphql")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, arg := range []string{"--dev", "--service=Mine"} {
-		if log := newService(t, arg).log.String(); strings.Contains(log, warning) {
-			t.Errorf("%s: there is nothing to warn of:\n%s", arg, log)
+	dir := filepath.Join(t.TempDir(), "social")
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "schema.graphql"), text, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	const named, unlocked = "name it by TIDINGS_SERVICE", "api soap lock --schema"
+	for _, c := range []struct {
+		args            []string
+		named, unlocked bool
+	}{
+		{[]string{"--schema", dir}, true, true},
+		{[]string{"--schema", dir, "--service=Mine"}, false, true},
+		{[]string{"--schema", dir, "--dev"}, false, false},
+		{nil, false, false}, // which is locked
+	} {
+		log := newService(t, c.args...).log.String()
+		if strings.Contains(log, named) != c.named || strings.Contains(log, unlocked) != c.unlocked || c.named && !strings.Contains(log, "SocialService") {
+			t.Errorf("%v: want %v of a name, %v of a lock:\n%s", c.args, c.named, c.unlocked, log)
 		}
 	}
 }

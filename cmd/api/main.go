@@ -34,7 +34,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return revokeCommand(ctx, args[1:], environ, stdout)
 	}
 	if len(args) > 0 && args[0] == "soap" {
-		return soapCommand(args[1:], os.Stdin, stdout)
+		return soapCommand(args[1:], environ, os.Stdin, stdout)
 	}
 	if len(args) > 0 && args[0] == "token" {
 		return tokenCommand(args[1:], environ, stdout)

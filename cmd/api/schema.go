@@ -14,6 +14,7 @@ import (
 	"tidings/internal/proc"
 	"tidings/resource"
 	"tidings/schema"
+	"tidings/soap"
 )
 
 // exitError ends the program with a status of its own.
@@ -72,6 +73,7 @@ const checkUsage = `Usage:
       Say what changes for clients from one schema to another, the worst first: BREAKING, DANGEROUS,
       SAFE. OLD and NEW are each a directory with annotated *.graphql files, or a contract as
       ` + "`api schema print`" + ` writes it.
+      Locked versions of SOAP (v1.soap.lock) in the directory NEW are looked at, too: see api soap check.
       Status: 0 nothing breaks, 1 something does, 2 nothing could be compared.
 
   api schema check --against-log [--schema DIR] [--format text|json] [settings]
@@ -149,22 +151,48 @@ func (c check) contracts(oldPath, newPath string) error {
 	for _, change := range changes {
 		count[change.Class]++
 	}
+	breaches, err := c.breaches(newPath)
+	if err != nil {
+		return err
+	}
 	if c.format == "json" {
 		err = c.json(map[string]any{
 			"breaking": count[schema.Breaking], "dangerous": count[schema.Dangerous], "safe": count[schema.Safe],
 			"changes": append([]schema.Change{}, changes...),
+			"soap":    append([]soap.Breach{}, breaches...),
 		})
 	} else {
-		err = c.text(changes, count)
+		err = c.text(changes, count, breaches)
 	}
-	if n := count[schema.Breaking]; n > 0 && err == nil {
+	if n := count[schema.Breaking] + len(breaches); n > 0 && err == nil {
 		return exitError{statusFound, fmt.Errorf("breaking changes: %d", n)}
 	}
 	return err
 }
 
+// breaches are the promises of the locked versions of SOAP, where a directory has
+// some, that its schema does not hold.
+func (c check) breaches(path string) (list []soap.Breach, err error) {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return nil, err
+	}
+	c.config.Schema = path
+	locks, err := c.config.Locks()
+	if err != nil || len(locks) == 0 {
+		return nil, err
+	}
+	m, err := c.config.LoadSchema()
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range locks {
+		list = append(list, l.Check(m)...)
+	}
+	return list, nil
+}
+
 // text prints the changes under the names of their classes.
-func (c check) text(changes []schema.Change, count map[schema.Class]int) error {
+func (c check) text(changes []schema.Change, count map[schema.Class]int, breaches []soap.Breach) error {
 	var b strings.Builder
 	var class schema.Class
 	for _, change := range changes {
@@ -174,7 +202,13 @@ func (c check) text(changes []schema.Change, count map[schema.Class]int) error {
 		}
 		fmt.Fprintf(&b, "  %s\n      %s %s\n", change.Message, change.Kind, change.Coordinate)
 	}
-	if len(changes) == 0 {
+	if len(breaches) > 0 {
+		fmt.Fprintf(&b, "BREAKING for partners of SOAP (%d)\n", len(breaches))
+	}
+	for _, breach := range breaches {
+		fmt.Fprintf(&b, "  %s\n", breach)
+	}
+	if len(changes)+len(breaches) == 0 {
 		b.WriteString("nothing changes for clients\n")
 	}
 	_, err := io.WriteString(c.stdout, b.String())

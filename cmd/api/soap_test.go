@@ -14,10 +14,10 @@ import (
 func TestSoapCommandsMakeAccounts(t *testing.T) {
 	t.Parallel()
 	var secret, password strings.Builder
-	if err := soapCommand([]string{"secret", "erp"}, nil, &secret); err != nil {
+	if err := soapCommand([]string{"secret", "erp"}, nil, nil, &secret); err != nil {
 		t.Fatal(err)
 	}
-	if err := soapCommand([]string{"password"}, strings.NewReader("correct horse\r\n"), &password); err != nil {
+	if err := soapCommand([]string{"password"}, nil, strings.NewReader("correct horse\r\n"), &password); err != nil {
 		t.Fatal(err)
 	}
 	human, err := json.Marshal(map[string]any{"name": "human", "password": strings.TrimSpace(password.String()), "secrets": []string{find(t, secret.String(), `sum +(\S+)`)}})
@@ -53,14 +53,14 @@ func TestSoapCommandsMakeAccounts(t *testing.T) {
 		t.Errorf("a file of something else: %v", err)
 	}
 	for _, args := range [][]string{nil, {"secret"}, {"key", "erp"}, {"certificate", filepath.Join(t.TempDir(), "none")}, {"certificate", "soap_test.go"}} {
-		if err := soapCommand(args, strings.NewReader(""), &secret); err == nil {
+		if err := soapCommand(args, nil, strings.NewReader(""), &secret); err == nil {
 			t.Errorf("%v: no error", args)
 		}
 	}
-	if err := soapCommand([]string{"--help"}, nil, &secret); err != nil || !strings.Contains(secret.String(), "api soap certificate FILE") {
+	if err := soapCommand([]string{"--help"}, nil, nil, &secret); err != nil || !strings.Contains(secret.String(), "api soap certificate FILE") {
 		t.Errorf("help: %v", err)
 	}
-	if err := soapCommand([]string{"password"}, strings.NewReader("\n"), &secret); err == nil {
+	if err := soapCommand([]string{"password"}, nil, strings.NewReader("\n"), &secret); err == nil {
 		t.Error("no password was hashed")
 	}
 }

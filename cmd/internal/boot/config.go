@@ -36,9 +36,10 @@ type Config struct {
 	TLSClientCA    string `env:"TLS_CLIENT_CA" flag:"tls-client-ca" help:"file of the authorities (PEM) that must have issued those; none: the accounts alone say which are good"`
 	Origins        string `env:"ORIGINS" flag:"origins" help:"origins of web pages that may call and open sockets, comma separated, or *; default: the same origin"`
 	TrustTransport bool   `env:"TRUST_TRANSPORT" flag:"trust-transport" help:"a proxy in front ends TLS, so passwords of SOAP callers may come over plain HTTP"`
-	Service        string `env:"SERVICE" flag:"service" help:"name of the SOAP service; default: the schema directory's name and Service"`
+	Service        string `env:"SERVICE" flag:"service" help:"name of the SOAP service; default: that of the locks beside the schema, or the directory's name and Service"`
 	SOAPAction     string `env:"SOAP_ACTION" flag:"soap-action" envDefault:"match" help:"what SOAPAction must say: match (nothing, or the body's operation), require (the body's operation) or ignore"`
 	SOAPPartial    string `env:"SOAP_PARTIAL" flag:"soap-partial" help:"errors below a SOAP result: header (the result, and a header that lists them) or fault; default: header for mutations, fault for queries"`
+	SOAPVersion    string `env:"SOAP_VERSION" flag:"soap-version" help:"version of the SOAP contract that the schema makes; default: the newest one that is locked beside it, or v1"`
 	MaxEnvelope    int    `env:"SOAP_MAX_ENVELOPE" flag:"soap-max-envelope" envDefault:"1048576" help:"bytes of a SOAP envelope, as it comes and unpacked; at most 16777216"`
 
 	NATSURL    string `env:"NATS_URL" secret:"true" help:"servers of the bus, comma separated; none: one is embedded, and api is the worker too"`
@@ -370,11 +371,14 @@ func list(s string) []string {
 // AllowedOrigins are the origins of Config.Origins.
 func (c Config) AllowedOrigins() []string { return list(c.Origins) }
 
-// ServiceName is the SOAP service's name: as configured, or the schema
-// directory's name and "Service", such as SocialService.
+// ServiceName is the SOAP service's name: as configured, or that of the newest
+// lock, or the schema directory's name and "Service", such as SocialService.
 func (c Config) ServiceName() string {
 	if c.Service != "" {
 		return c.Service
+	}
+	if locks, err := c.Locks(); err == nil && len(locks) > 0 {
+		return locks[len(locks)-1].Service
 	}
 	dir, err := filepath.Abs(c.Schema)
 	if err != nil {

@@ -112,8 +112,12 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 	if err != nil {
 		return err
 	}
+	locks, err := c.Locks()
+	if err != nil {
+		return err
+	}
 	o := soap.Options{
-		Service: c.ServiceName(), Address: c.PublicURL,
+		Service: c.ServiceName(), Version: c.SOAPVersion, Locks: locks, Address: c.PublicURL,
 		TrustTransport: c.Dev || c.TrustTransport, MaxEnvelope: c.MaxEnvelope,
 		SOAPAction: soap.ActionRule(c.SOAPAction), Partial: soap.PartialRule(c.SOAPPartial),
 		Ready: e.Feed.Ready(), WaitFor: e.Client.WaitFor,

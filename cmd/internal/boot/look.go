@@ -20,7 +20,7 @@ func (c Config) look() string {
 	var b strings.Builder
 	files, _ := os.ReadDir(c.Schema)
 	for _, f := range files {
-		note(&b, f.Name(), f, ".graphql")
+		note(&b, f.Name(), f, ".graphql", ".lock")
 	}
 	if c.Operations == "" {
 		return b.String()

@@ -103,9 +103,7 @@ func (r *Rooms) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.Service == "" && !c.Dev {
-		r.log.LogAttrs(ctx, slog.LevelWarn, "the SOAP service is called after the schema's directory: name it by TIDINGS_SERVICE, so that another directory does not change the contract of its partners", slog.String("service", c.ServiceName()))
-	}
+	r.warnOfLocks(ctx)
 	if r.Bus, err = bus.Open(ctx, c.bus(r.log)); err != nil {
 		return fmt.Errorf("open the bus: %w", err)
 	}
