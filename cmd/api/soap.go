@@ -19,27 +19,17 @@ import (
 	"tidings/auth"
 )
 
-<<<<<<< HEAD
-// soapCommand is `api soap`: what goes into the accounts of SOAP callers.
-func soapCommand(args []string, stdin io.Reader, stdout io.Writer) error {
-	const usage = `want one of
-  api soap secret NAME        make a secret, and print it, its sum, and an account to paste
-  api soap password           print the argon2id hash of a password: printf %s "$PASSWORD" | api soap password
-  api soap certificate FILE   print fingerprint, issuer and subject of a certificate (PEM)
-  api soap accounts FILE [CA] check an accounts file, with the authorities of its certificates (PEM), and list what it has
-docs/auth.md, Accounts for SOAP, says what they are for`
-=======
 // soapCommand is `api soap`: what goes into the accounts of SOAP callers, and the
 // versions of what they see.
 func soapCommand(args, environ []string, stdin io.Reader, stdout io.Writer) error {
-	const usage = `Usage:
+	const usage = `want one of
   api soap lock               write down what partners see as a version: api soap lock --help
   api soap check              say which promises of the versions the schema does not hold
   api soap secret NAME        make a secret, and print it, its sum, and an account to paste
   api soap password           print the argon2id hash of a password: printf %s "$PASSWORD" | api soap password
   api soap certificate FILE   print fingerprint, issuer and subject of a certificate (PEM)
+  api soap accounts FILE [CA] check an accounts file, with the authorities of its certificates (PEM), and list what it has
 docs/soap.md, Versions, and docs/auth.md, Accounts for SOAP, say what they are for`
->>>>>>> ee25da5 (soap: serve locked versions side by side)
 	switch {
 	case len(args) > 0 && args[0] == "lock":
 		return lockCommand(args[1:], environ, stdout)

@@ -43,13 +43,13 @@ func TestSoapCommandsMakeAccounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	var listed strings.Builder
-	if err := soapCommand([]string{"accounts", file}, nil, &listed); err != nil {
+	if err := soapCommand([]string{"accounts", file}, nil, nil, &listed); err != nil {
 		t.Fatal(err)
 	}
 	if want := "NAME   SUBJECT  ROLES    KNOWN BY\nerp    erp      SERVICE  secrets: 1\nhuman  human             password, secrets: 1\n"; listed.String() != want {
 		t.Errorf("listed:\n%s", listed.String())
 	}
-	if err := soapCommand([]string{"accounts", "soap_test.go"}, nil, &listed); err == nil || !strings.Contains(err.Error(), "line 1") {
+	if err := soapCommand([]string{"accounts", "soap_test.go"}, nil, nil, &listed); err == nil || !strings.Contains(err.Error(), "line 1") {
 		t.Errorf("a file of something else: %v", err)
 	}
 	for _, args := range [][]string{nil, {"secret"}, {"key", "erp"}, {"certificate", filepath.Join(t.TempDir(), "none")}, {"certificate", "soap_test.go"}} {
