@@ -99,3 +99,8 @@ func (g *Groups) Append() bool {
 
 // Close waits for those who have joined.
 func (g *Groups) Close() { g.g.close() }
+
+// Unavailable is what becomes of an error that JetStream answered to a read.
+func Unavailable(status, code int, description string) error {
+	return unavailable(&apiError{Status: status, Code: code, Description: description})
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"tidings/fault"
 )
@@ -340,7 +341,7 @@ func (b *Bus) leaderGetFrom(ctx context.Context, stream string, req getRequest) 
 	case got.Error.Code == codeNoMessage:
 		return nil, nil
 	default:
-		return nil, got.Error
+		return nil, unavailable(got.Error)
 	}
 	header := nats.Header{}
 	if len(got.Message.Header) > 0 {
@@ -357,9 +358,16 @@ func directError(m *nats.Msg) error {
 	return fmt.Errorf("the log answered %.10q %.100q", m.Header.Get("Status"), m.Header.Get("Description"))
 }
 
-// unavailable turns "nobody there" and "cannot be sent" into a fault. Every
+// unavailable turns "nobody there", "cannot be sent" and "not just now", which
+// servers say that cannot reach the others of their cluster, into a fault. Every
 // other error stays what it is.
 func unavailable(err error) error {
+	if e, ok := errors.AsType[*apiError](err); ok && e.Status == 503 {
+		return fault.Wrap(err, fault.Unavailable, "the log is not available")
+	}
+	if e, ok := errors.AsType[*jetstream.APIError](err); ok && e.Code == 503 {
+		return fault.Wrap(err, fault.Unavailable, "the log is not available")
+	}
 	if offline(err) || errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrDisconnected) {
 		return fault.Wrap(err, fault.Unavailable, "the bus cannot be reached")
 	}

@@ -150,18 +150,25 @@ func (n *network) cluster(apis int, more ...string) *cluster {
 		name: "nats-server", host: "nats", ready: "http://" + n.addrs["nats"] + ":7001/healthz",
 		args: []string{"-a", n.addrs["nats"], "-p", "7000", "-m", "7001", "-js", "-sd", t.TempDir()},
 	})
-	run := func(program, host string, more ...string) *process {
-		addr := n.host(host)
-		return start(t, &process{
-			name: program + " on " + host, host: host, ready: "http://" + addr + ":7001/readyz", env: []string{"TIDINGS_NATS_URL=" + c.bus},
-			args: append([]string{"--dev", "--schema", social(t), "--data", c.data, "--admin", addr + ":7001"}, more...),
-		})
-	}
-	c.workers = []*process{run("worker", "worker")}
+	c.workers = []*process{n.program(c, "worker", "worker", c.bus)}
 	for i := range apis {
-		host := fmt.Sprint("api", i+1)
-		p := run("api", host, append([]string{"--listen", ":7000"}, more...)...)
-		c.apis = append(c.apis, &api{process: p, url: "http://" + n.addrs[host] + ":7000"})
+		c.apis = append(c.apis, n.api(c, fmt.Sprint("api", i+1), c.bus, more...))
 	}
 	return c
+}
+
+// program runs one of an installation's programs on a host of its own.
+func (n *network) program(c *cluster, program, host, bus string, more ...string) *process {
+	n.t.Helper()
+	addr := n.host(host)
+	return start(n.t, &process{
+		name: program + " on " + host, host: host, ready: "http://" + addr + ":7001/readyz", env: []string{"TIDINGS_NATS_URL=" + bus},
+		args: append([]string{"--dev", "--schema", social(n.t), "--data", c.data, "--admin", addr + ":7001"}, more...),
+	})
+}
+
+func (n *network) api(c *cluster, host, bus string, more ...string) *api {
+	n.t.Helper()
+	p := n.program(c, "api", host, bus, append([]string{"--listen", ":7000"}, more...)...)
+	return &api{process: p, url: "http://" + n.addrs[host] + ":7000"}
 }
