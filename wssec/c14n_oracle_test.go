@@ -4,6 +4,7 @@ package wssec_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -49,6 +50,54 @@ func TestCanonicalFormsAgainstXmllint(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestCanonicalFormsOfPartsAgainstSantuario compares the forms of elements anywhere
+// in random documents, with PrefixLists, with those of the library that WSS4J and
+// CXF sign with. It needs Java and libwss4j-java.
+func TestCanonicalFormsOfPartsAgainstSantuario(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(5, 6))
+	var in bytes.Buffer
+	var want []string
+	for range 400 {
+		doc := randomDocument(r)
+		all := elements(root(t, doc))
+		n := r.IntN(len(all))
+		prefixes := []string{"a", "b", "c", "#default", "unbound"}
+		r.Shuffle(len(prefixes), func(i, j int) { prefixes[i], prefixes[j] = prefixes[j], prefixes[i] })
+		prefixes = prefixes[:r.IntN(4)]
+		fmt.Fprintf(&in, "%s;%d;%s\n", base64.StdEncoding.EncodeToString(doc), n, strings.Join(prefixes, " "))
+		want = append(want, base64.StdEncoding.EncodeToString([]byte(exclusive(t, all[n], prefixes...)))+";"+
+			base64.StdEncoding.EncodeToString([]byte(inclusive(t, all[n]))))
+	}
+	const jars = "/usr/share/java/"
+	cmd := exec.CommandContext(t.Context(), "java", "-cp", jars+"xmlsec.jar:"+jars+"commons-logging.jar:"+jars+"slf4j-api.jar:"+jars+"slf4j-nop.jar", "testdata/Canonical.java")
+	cmd.Stdin = &in
+	asked := strings.Split(in.String(), "\n")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("Santuario is missing: apt-get install libwss4j-java default-jdk-headless (%v)", err)
+	}
+	for i, got := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		// Santuario inherits an attribute xml:… from the outermost element that has it,
+		// where Canonical XML says the nearest.
+		exclusive, _, _ := strings.Cut(got, ";")
+		if got != want[i] && !(strings.Contains(decoded(asked[i]), "xml:") && strings.HasPrefix(want[i], exclusive+";")) {
+			t.Fatalf("of %s\n%s\nwe write\n%s", decoded(asked[i]), decoded(got), decoded(want[i]))
+		}
+	}
+}
+
+// decoded decodes what of a line is base64.
+func decoded(line string) string {
+	parts := strings.Split(line, ";")
+	for i, part := range parts {
+		if text, err := base64.StdEncoding.DecodeString(part); err == nil && len(part) > 8 {
+			parts[i] = string(text)
+		}
+	}
+	return strings.Join(parts, "\n")
 }
 
 // randomDocument writes a document that uses every freedom that a canonical form
