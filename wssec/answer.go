@@ -10,7 +10,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -92,30 +91,36 @@ func (r Keyring) Sign(answer, confirm []byte, now time.Time) ([]byte, error) {
 	for e := range header.Children() {
 		security = e // the last
 	}
-	var signed strings.Builder
-	signed.WriteString(`<ds:SignedInfo xmlns:ds="` + SignatureNS + `"><ds:CanonicalizationMethod Algorithm="` + exclusiveC14N +
-		`"></ds:CanonicalizationMethod><ds:SignatureMethod Algorithm="` + s.method + `"></ds:SignatureMethod>`)
-	for e := range security.Children() {
-		if id, given := e.Attr(UtilityNS, "Id"); given && id != tokenID {
-			appendReference(&signed, id, e)
-		}
-	}
-	appendReference(&signed, bodyID, body)
-	signed.WriteString(`</ds:SignedInfo>`)
+	info := s.signedInfo(security, body)
 	h := s.hash.New()
-	io.WriteString(h, signed.String()) // it is in canonical form already
+	h.Write([]byte(info)) // it is in canonical form already
 	value, err := s.sign(h.Sum(nil))
 	if err != nil {
 		return nil, fmt.Errorf("sign the answer: %w", err)
 	}
 	_, at := security.Inner()
-	out := make([]byte, 0, len(framed)+signed.Len()+len(value)*2+512)
+	out := make([]byte, 0, len(framed)+len(info)+len(value)*2+512)
 	out = append(append(out, framed[:at]...), `<ds:Signature xmlns:ds="`+SignatureNS+`">`...)
-	out = append(out, signed.String()...)
-	out = base64.StdEncoding.AppendEncode(append(out, `<ds:SignatureValue>`...), value)
+	out = append(append(out, info...), `<ds:SignatureValue>`...)
+	out = base64.StdEncoding.AppendEncode(out, value)
 	out = append(out, `</ds:SignatureValue><ds:KeyInfo><wsse:SecurityTokenReference><wsse:Reference URI="#`+tokenID+`" ValueType="`+valueX509+
 		`"/></wsse:SecurityTokenReference></ds:KeyInfo></ds:Signature>`...)
 	return append(out, framed[at:]...), nil
+}
+
+// signedInfo refers to the Body, and to all in the Security header but the token.
+func (s *signer) signedInfo(security, body xmltree.Elem) string {
+	var out strings.Builder
+	out.WriteString(`<ds:SignedInfo xmlns:ds="` + SignatureNS + `"><ds:CanonicalizationMethod Algorithm="` + exclusiveC14N +
+		`"></ds:CanonicalizationMethod><ds:SignatureMethod Algorithm="` + s.method + `"></ds:SignatureMethod>`)
+	for e := range security.Children() {
+		if id, given := e.Attr(UtilityNS, "Id"); given && id != tokenID {
+			appendReference(&out, id, e)
+		}
+	}
+	appendReference(&out, bodyID, body)
+	out.WriteString(`</ds:SignedInfo>`)
+	return out.String()
 }
 
 func appendReference(out *strings.Builder, id string, e xmltree.Elem) {
@@ -140,16 +145,20 @@ func (s *signer) frame(answer, confirm []byte, now time.Time) ([]byte, error) {
 	src := tree.Source()
 	envelope := qualifier(tree.Root())
 	bodyFrom, _ := body.Span()
-	at, open, shut := bodyFrom, "<"+envelope+"Header>", "</"+envelope+"Header>"
+	at, next, open, shut := bodyFrom, bodyFrom, "<"+envelope+"Header>", "</"+envelope+"Header>"
 	if header.Exists() {
-		_, at = header.Inner()
-		open, shut = "", ""
+		from, end := header.Span()
+		if at, next = header.Inner(); next < end { // there is an end tag
+			at, open, shut = next, "", ""
+		} else {
+			at = from
+		}
 	}
 	named := bodyFrom + len("<") + len(qualifier(body)) + len("Body")
 	out := make([]byte, 0, len(src)+len(s.token)+1024)
 	out = append(append(out, src[:at]...), open...)
 	out = s.appendSecurity(out, confirm, now)
-	out = append(append(out, shut...), src[at:named]...)
+	out = append(append(out, shut...), src[next:named]...)
 	out = append(out, ` xmlns:wsu="`+UtilityNS+`" wsu:Id="`+bodyID+`"`...)
 	return append(out, src[named:]...), nil
 }

@@ -80,8 +80,8 @@ var built = sync.OnceValues(func() (string, error) {
 // start starts the binary in one process for the example, and returns its base URL.
 func start(t *testing.T) string { return startFor(t, "../../examples/social", "SocialService") }
 
-// startFor does so for any schema.
-func startFor(t *testing.T, schema, service string) string {
+// startFor does so for any schema; settings are TIDINGS_NAME=value.
+func startFor(t *testing.T, schema, service string, settings ...string) string {
 	t.Helper()
 	binary, err := built()
 	if err != nil {
@@ -90,6 +90,7 @@ func startFor(t *testing.T, schema, service string) string {
 	cmd := exec.Command(binary, "--schema", schema, "--data", t.TempDir(),
 		"--listen", "127.0.0.1:0", "--admin", "", "--service", service, "--trust-transport", "--drain-delay", "0s", "--rate-anonymous", "0")
 	cmd.Env = append(os.Environ(), "TIDINGS_JWT_SECRET=a secret of the tests, 32 bytes long", "TIDINGS_ACCOUNTS="+accounts(t))
+	cmd.Env = append(cmd.Env, settings...)
 	log, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

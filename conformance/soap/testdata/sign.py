@@ -14,6 +14,7 @@ from lxml import etree
 from zeep import ns
 from zeep.exceptions import Fault
 from zeep.wsse import utils
+from zeep.wsse.compose import Compose
 from zeep.wsse.signature import BinarySignature, Signature, verify_envelope
 from zeep.wsse.username import UsernameToken
 
@@ -71,7 +72,7 @@ base, methods = variants[variant]
 wsse = [Timestamp(), checked(base)(key, cert, **methods)]
 if variant == "user":
     wsse.insert(0, UsernameToken("partner", "correct horse battery"))
-client = zeep.Client(wsdl, wsse=wsse)
+client = zeep.Client(wsdl, wsse=Compose(wsse))
 if sys.argv[6:] == ["-"]:
     sys.stdout.buffer.write(etree.tostring(client.create_message(client.service, "GetPost", id="1 < 2 é")))
     sys.exit()
