@@ -27,7 +27,7 @@ format: ## fail on files that gofmt would change
 
 vet:
 	go vet ./...
-	go vet -tags conformance ./conformance/...
+	go vet -tags conformance ./conformance/... ./wssec
 
 staticcheck:
 	go run $(STATICCHECK) ./...
@@ -45,6 +45,8 @@ clients: ## install the foreign clients that conformance needs
 	@command -v node >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends nodejs npm)
 	@/usr/bin/python3 -c 'import zeep' 2>/dev/null && php -m 2>/dev/null | grep -qx soap || \
 	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-zeep php-cli php-soap)
+	@/usr/bin/python3 -c 'import xmlsec' 2>/dev/null && command -v xmlsec1 >/dev/null && command -v xmllint >/dev/null || \
+	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-xmlsec xmlsec1 libxml2-utils)
 	@command -v ip >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends iproute2)
 	@test -e /usr/share/java/wss4j.jar && command -v javac >/dev/null || \
 	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends default-jdk-headless libwss4j-java libslf4j-java libcommons-logging-java)
@@ -60,7 +62,7 @@ soap-clients: ## install the larger ones of SOAP: gSOAP, JAX-WS and Mono, 90 MB 
 	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends mono-devel)
 
 conformance: clients soap-clients build ## the walks against foreign clients: graphql-http, Apollo, urql, graphql-js, graphql-ws, graphql-sse, Chromium, zeep, PHP, npm soap, gSOAP, JAX-WS, Mono, WSS4J, several processes
-	go test -tags conformance -count=1 -timeout 15m ./conformance/...
+	go test -tags conformance -count=1 -timeout 15m ./conformance/... ./wssec
 
 bench: ## ratios against the baselines, in one run
 	bench/run.sh
