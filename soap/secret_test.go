@@ -200,6 +200,9 @@ func TestWeakEncryptionIsForPartnersThatMayUseItAndSign(t *testing.T) {
 	if !strings.Contains(answer, "xmlenc#aes128-cbc") || !strings.Contains(opened(t, answer, v.old), "<tns:authorId>old<") {
 		t.Errorf("a partner that may: %s", answer)
 	}
+	if _, err := verified(opened(t, answer, v.old), serviceKey(t).Certificate); err != nil {
+		t.Errorf("the answer was not signed before it was encrypted: %v", err)
+	}
 	if answer := v.call(t, weakly(t, v.sign(t, v.old, envelope("<t:GetUser/>")))); !strings.Contains(opened(t, answer, v.old), "the element is missing") {
 		t.Errorf("a partner that may, with a mistake: %s", answer)
 	}

@@ -15,6 +15,8 @@ const (
 	maxScope      = 128     // namespace declarations in scope at one place
 	maxElements   = 200_000 // in one document
 	maxComments   = 1_000   // in one document
+	maxNodes      = 600_000 // elements and pieces of text of one document
+	maxAllAttrs   = 400_000 // attributes and namespace declarations of one document
 	maxName       = 256     // bytes of a qualified name
 	maxNamespace  = 512     // bytes of a namespace's URI
 )

@@ -133,7 +133,15 @@ func (s *scanner) text() error {
 			return err
 		}
 	}
-	s.add(node{text: raw})
+	return s.piece(raw)
+}
+
+// piece appends a run of character data.
+func (s *scanner) piece(text string) error {
+	if len(s.tree.nodes) >= maxNodes {
+		return s.refuse("there are more than %d elements and pieces of text", maxNodes)
+	}
+	s.add(node{text: text})
 	return nil
 }
 
@@ -160,9 +168,8 @@ func (s *scanner) declaration() error {
 	if strings.Contains(raw, "\r") {
 		raw = strings.ReplaceAll(strings.ReplaceAll(raw, "\r\n", "\n"), "\r", "\n")
 	}
-	s.add(node{text: raw})
 	s.pos += n + len("]]>")
-	return nil
+	return s.piece(raw)
 }
 
 func (s *scanner) comment() error {
@@ -254,6 +261,9 @@ func (s *scanner) attributes(outer int) (empty bool, err error) {
 		}
 		if len(s.pending)+len(s.scope)-outer == maxAttributes {
 			return false, s.refuse("an element has more than %d attributes and namespace declarations", maxAttributes)
+		}
+		if len(s.tree.attrs)+len(s.tree.declarations) >= maxAllAttrs {
+			return false, s.refuse("there are more than %d attributes and namespace declarations", maxAllAttrs)
 		}
 		if err := s.attribute(outer); err != nil {
 			return false, err

@@ -143,6 +143,24 @@ func TestScanReads(t *testing.T) {
 	}
 }
 
+// What is read into memory is bounded, however large the documents may be.
+func TestLargeDocumentsAreBoundedToo(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct{ doc, want string }{
+		"pieces of text": {"<a>" + strings.Repeat("<![CDATA[]]>", 600_000) + "</a>", "pieces of text"},
+		"attributes":     {"<a>" + strings.Repeat("<b"+numbered(60, ` a%d=""`)+"/>", 7_000) + "</a>", "more than 400000 attributes"},
+		"declarations":   {"<a>" + strings.Repeat("<b"+numbered(60, ` xmlns:a%d="u"`)+"/>", 7_000) + "</a>", "more than 400000 attributes"},
+		"elements":       {"<a>" + strings.Repeat("x<b/>", 200_000) + "</a>", "more than 200000 elements"},
+	} {
+		if _, err := xmltree.ScanWithin([]byte(c.doc), "", 16<<20); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := xmltree.ScanWithin([]byte("<a>"+strings.Repeat("x<b c=''/>", 199_999)+"</a>"), "", 16<<20); err != nil {
+		t.Error(err)
+	}
+}
+
 // hostile are documents that took seconds and gigabytes in a scanner that
 // looked at, or copied, every earlier piece again for each new one.
 func hostile() map[string]string {
