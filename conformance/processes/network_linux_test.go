@@ -163,7 +163,7 @@ func (n *network) program(c *cluster, program, host, bus string, more ...string)
 	addr := n.host(host)
 	return start(n.t, &process{
 		name: program + " on " + host, host: host, ready: "http://" + addr + ":7001/readyz", env: []string{"TIDINGS_NATS_URL=" + bus},
-		args: append([]string{"--dev", "--schema", social(n.t), "--data", c.data, "--admin", addr + ":7001"}, more...),
+		args: append([]string{"--dev", "--schema", social(n.t), "--data", c.data, "--admin", ":7001"}, more...),
 	})
 }
 

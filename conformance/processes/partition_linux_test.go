@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/gorilla/websocket"
 )
 
 // Networks lose messages without telling anybody. Whatever they lose, in one
@@ -33,8 +35,10 @@ func TestNothingIsMissedWhileProcessesAreCutOffFromTheBus(t *testing.T) {
 		cut("api1", "nats", 2*time.Second)
 		l.writers.progress(t, 20)
 
+		mallory := dialAs(t, c.apis[0], token(t, c.data, "mallory", "USER"))
 		n.lose("nats", "api1")
 		n.lose("api1", "nats")
+		n.run("ip", "netns", "exec", "api2", program("api"), "revoke", "--sub", "mallory", "--admin", "127.0.0.1:7001")
 		cut("worker", "nats", 2*time.Second)
 		l.writers.progress(t, 20)
 		poll(t, 20*time.Second, "api1 says that it is cut off", func() error {
@@ -49,6 +53,14 @@ func TestNothingIsMissedWhileProcessesAreCutOffFromTheBus(t *testing.T) {
 		n.heal("nats", "api1")
 		n.heal("api1", "nats")
 		c.apis[0].waitReady(t)
+		select {
+		case err := <-mallory:
+			if closed, ok := errors.AsType[*websocket.CloseError](err); !ok || closed.Code != 4403 {
+				t.Errorf("whose token was revoked meanwhile was let go with: %v", err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Error("whose token was revoked meanwhile is still connected")
+		}
 		l.finish(t)
 		if n := l.audience.resumed(); n > 0 {
 			t.Errorf("subscribers have come back %d times; none should have lost its connection", n)
@@ -56,9 +68,46 @@ func TestNothingIsMissedWhileProcessesAreCutOffFromTheBus(t *testing.T) {
 	})
 }
 
+// dialAs opens a socket and tells how it has ended.
+func dialAs(t testing.TB, a *api, token string) <-chan error {
+	t.Helper()
+	st, err := dialSocket(t.Context(), a.url, token, postChanges)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(st.close)
+	ended := make(chan error, 1)
+	go func() {
+		for {
+			if _, err := st.next(); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	return ended
+}
+
 // A client that is cut off from its api hears nothing, and neither does the api.
 // The client goes elsewhere with its cursor, and the api gives its place to others.
 func TestAClientThatIsCutOffResumesElsewhereAndLeavesItsPlace(t *testing.T) {
+	loseClients(t, func(n *network) {
+		n.lose("api1", self)
+		n.lose(self, "api1")
+	})
+}
+
+func TestAClientThatHearsNothingResumesElsewhereAndLeavesItsPlace(t *testing.T) {
+	loseClients(t, func(n *network) { n.lose("api1", self) })
+}
+
+// It goes on to hear what comes, until its api gives it up.
+func TestAClientThatIsNotHeardResumesElsewhereAndLeavesItsPlace(t *testing.T) {
+	loseClients(t, func(n *network) { n.lose(self, "api1") })
+}
+
+func loseClients(t *testing.T, lose func(*network)) {
+	t.Helper()
 	inNetwork(t, func(n *network) {
 		c := n.cluster(2, "--max-sockets", fmt.Sprint(len(transports)))
 		one, two := c.apis[0], c.apis[1]
@@ -93,9 +142,8 @@ func TestAClientThatIsCutOffResumesElsewhereAndLeavesItsPlace(t *testing.T) {
 			t.Error("there is room beside those who have taken all places")
 		}
 
-		n.lose("api1", self)
-		n.lose(self, "api1")
-		told(2) // by way of the other api
+		lose(n)
+		told(2) // mostly by way of the other api
 		poll(t, 40*time.Second, "their places are free", func() error { return places(t, elsewhere, one, alice, len(transports)) })
 		writers.end(t)
 		poll(t, patience, "the last post is made", func() error { return w.write(t.Context(), lastText) })
