@@ -19,7 +19,9 @@ import org.w3c.dom.*;
 
 /**
  * Wss4j encrypts message.xml in many ways, each into a file theirs-*.xml, and
- * decrypts each file ours-*.xml into one of its name that ends with .plain.
+ * decrypts each file ours-*.xml into one of its name that ends with .plain. With a
+ * URL and a password it calls a service instead: messages are signed and
+ * encrypted, and so must be their answers.
  */
 public class Wss4j {
     static final String XENC11 = "http://www.w3.org/2009/xmlenc11#";
@@ -32,6 +34,13 @@ public class Wss4j {
         dir = Paths.get(args[0]);
         WSSConfig.init();
         crypto = crypto();
+        if (args.length == 3) {
+            call(args[1], args[2], XENC11 + "aes256-gcm", WSConstants.KEYTRANSPORT_RSAOEP, "<t:title>Fish</t:title>");
+            call(args[1], args[2], XENC11 + "aes128-gcm", WSConstants.KEYTRANSPORT_RSAOEP, "<t:title>Chips</t:title>");
+            call(args[1], args[2], WSConstants.AES_256, WSConstants.KEYTRANSPORT_RSA15, "<t:title>Old</t:title>");
+            call(args[1], args[2], XENC11 + "aes256-gcm", WSConstants.KEYTRANSPORT_RSAOEP, "<t:titel>Typo</t:titel>");
+            return;
+        }
         encrypt("issuer-serial", WSConstants.ISSUER_SERIAL, XENC11 + "aes256-gcm", WSConstants.KEYTRANSPORT_RSAOEP);
         encrypt("ski", WSConstants.SKI_KEY_IDENTIFIER, XENC11 + "aes128-gcm", WSConstants.KEYTRANSPORT_RSAOEP);
         encrypt("thumbprint", WSConstants.THUMBPRINT_IDENTIFIER, XENC11 + "aes192-gcm", WSConstants.KEYTRANSPORT_RSAOEP);
@@ -116,6 +125,56 @@ public class Wss4j {
             doc = encrypted(doc, WSConstants.THUMBPRINT_IDENTIFIER, content, WSConstants.KEYTRANSPORT_RSAOEP, parts);
         }
         write(doc, "theirs-" + name + ".xml");
+    }
+
+    /** call creates a post, with a password that nobody can read on the way. */
+    static void call(String url, String password, String content, String key, String input) throws Exception {
+        Files.writeString(dir.resolve("call.xml"), "<s:Envelope xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\" xmlns:t=\"urn:tidings:v1:SocialService\"><s:Body>"
+            + "<t:CreatePost><t:input>" + input + "</t:input></t:CreatePost></s:Body></s:Envelope>");
+        Document doc = parse(dir.resolve("call.xml"));
+        WSSecHeader header = new WSSecHeader();
+        header.insertSecurityHeader(doc);
+        WSSecUsernameToken token = new WSSecUsernameToken();
+        token.setPasswordType(WSConstants.PASSWORD_TEXT);
+        token.setUserInfo("erp", password);
+        doc = token.build(doc, header);
+        WSSecTimestamp stamp = new WSSecTimestamp();
+        stamp.setTimeToLive(300);
+        doc = stamp.build(doc, header);
+        WSEncryptionPart user = new WSEncryptionPart("UsernameToken", WSSE, "Element");
+        WSEncryptionPart signature = new WSEncryptionPart("Signature", WSConstants.SIG_NS, "Element");
+        WSSecSignature s = new WSSecSignature();
+        s.setUserInfo("partner", "x");
+        s.setKeyIdentifierType(WSConstants.THUMBPRINT_IDENTIFIER);
+        s.setSignatureAlgorithm("http://www.w3.org/2001/04/xmldsig-more#rsa-sha256");
+        s.setDigestAlgo("http://www.w3.org/2001/04/xmlenc#sha256");
+        s.setParts(Arrays.asList(user, new WSEncryptionPart("Timestamp", WSConstants.WSU_NS, "Element"), new WSEncryptionPart("Body", "http://schemas.xmlsoap.org/soap/envelope/", "Element")));
+        doc = s.build(doc, crypto, header);
+        doc = encrypted(doc, WSConstants.ISSUER_SERIAL, content, key, user, signature, new WSEncryptionPart("Body", "http://schemas.xmlsoap.org/soap/envelope/", "Content"));
+
+        write(doc, "call.xml");
+        java.net.HttpURLConnection http = (java.net.HttpURLConnection) new java.net.URL(url).openConnection();
+        http.setDoOutput(true);
+        http.setRequestProperty("Content-Type", "text/xml; charset=utf-8");
+        try (OutputStream out = http.getOutputStream()) {
+            Files.copy(dir.resolve("call.xml"), out);
+        }
+        try (InputStream in = http.getResponseCode() == 200 ? http.getInputStream() : http.getErrorStream()) {
+            Files.copy(in, dir.resolve("answer.xml"), StandardCopyOption.REPLACE_EXISTING);
+        }
+        Document answer = parse(dir.resolve("answer.xml"));
+        int done = 0;
+        List<WSSecurityEngineResult> results = new WSSecurityEngine().processSecurityHeader(answer, null, password(), crypto);
+        if (results == null) {
+            throw new Exception("the answer has no Security header: " + Files.readString(dir.resolve("answer.xml")));
+        }
+        for (WSSecurityEngineResult r : results) {
+            done |= (Integer) r.get(WSSecurityEngineResult.TAG_ACTION);
+        }
+        if ((done & WSConstants.SIGN) == 0 || (done & WSConstants.ENCR) == 0 || (done & WSConstants.TS) == 0) {
+            throw new Exception("the answer is not signed, not encrypted or without a Timestamp: " + Files.readString(dir.resolve("answer.xml")));
+        }
+        System.out.println(answer.getDocumentElement().getTextContent());
     }
 
     /** twice encrypts what is encrypted already. */
