@@ -4,6 +4,7 @@ import (
 	"mime"
 
 	"tidings/fault"
+	"tidings/graphql"
 	"tidings/wssec"
 	"tidings/xmltree"
 )
@@ -47,6 +48,7 @@ type request struct {
 	body    xmltree.Elem   // the Body
 	payload xmltree.Elem   // the one element of the body
 	action  string         // of the media type, or empty
+	sent    *graphql.Sent  // how its gateway calls it; nil: not at all
 	named   bool           // its idempotency key is the wsa:MessageID
 	echo    []byte         // the Security header of the answer, or empty
 	op      *operation     // what the payload names; nil until it was looked up

@@ -135,3 +135,6 @@ func (c *Codec) decodeBatch(op *operation, r *request) ([]byte, error) {
 	}
 	return json.Marshal(map[string]any{"items": list})
 }
+
+// Len is how many calls are remembered.
+func (u *Undelivered) Len() int { return int(u.count.Load()) }

@@ -143,15 +143,18 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, envelope []byt
 	if coding != "" {
 		h.Set(headerContentEncoding, coding)
 	}
+	name := g.options.Undelivered.name(r, envelope)
+	name.set(h)
 	answer, err := g.bus.Call(ctx, g.bus.Subjects().SOAP(g.offer(r).version, g.options.Service), h, sent)
 	if err == nil && answer.Header.Get(headerContentEncoding) != "" && h.Get(headerAcceptEncoding) == "" {
 		answer.Data, err = inflate(answer.Data, codingGzip, maxAnswer, func() error { return nil })
 		delete(answer.Header, headerContentEncoding)
 	}
 	if err != nil {
+		name.lost()
 		answer = g.failed(r, envelope, id, err)
 	}
-	reply(w, answer)
+	name.deliver(w, r, answer)
 }
 
 // maxAnswer is how many bytes an answer may have that was packed for the bus alone.
@@ -180,8 +183,8 @@ func (g *Gateway) headers(r *http.Request, id string) bus.Header {
 	return h
 }
 
-// reply writes a worker's answer.
-func reply(w http.ResponseWriter, answer bus.Message) {
+// reply writes a worker's answer, of its body so many bytes.
+func reply(w http.ResponseWriter, answer bus.Message, body int) {
 	for _, key := range [...]string{headerContentType, headerContentEncoding, headerRetryAfter} {
 		if value := answer.Header.Get(key); value != "" {
 			w.Header().Set(key, value)
@@ -193,7 +196,7 @@ func reply(w http.ResponseWriter, answer bus.Message) {
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(answer.Data)))
 	w.WriteHeader(status)
-	_, _ = w.Write(answer.Data) // the caller may have gone
+	_, _ = w.Write(answer.Data[:body]) // the caller may have gone
 }
 
 // failed is the answer when no service gave one.

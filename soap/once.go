@@ -22,6 +22,7 @@ const (
 
 // identify tells the engine how the call is named, if it is.
 func (s *Service) identify(r *request, q *graphql.Request) *failure {
+	q.Sent = r.sent
 	key, err := r.idempotencyKey(s.contract.namespace)
 	switch {
 	case err != nil:

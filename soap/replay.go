@@ -62,6 +62,8 @@ func (p *Replays) first(ctx context.Context, kind string, parts ...string) error
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, bus.ErrConflict) && cameAgain(ctx): // by the same caller, whose answer was lost
+		return nil
 	case errors.Is(err, bus.ErrConflict):
 		return errReplayed
 	}

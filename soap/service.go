@@ -112,6 +112,7 @@ func (s *Service) answer(ctx context.Context, m bus.Message) ([]byte, bus.Header
 		out, f = s.protect(request, out)
 	}
 	if f == nil {
+		request.markChanges(h, nil)
 		return request.addressing.answered(out, h, false)
 	}
 	return s.refused(ctx, request, f, m.Header)
@@ -125,6 +126,7 @@ func (s *Service) refused(ctx context.Context, r *request, f *failure, asked bus
 	if f.Code == fault.Internal {
 		s.options.Logger.LogAttrs(ctx, slog.LevelError, "envelope not answered", slog.String("request_id", f.requestID), slog.Any("error", f.Error))
 	}
+	r.markChanges(h, f)
 	if after := f.retryAfter(); after > 0 {
 		h.Set(headerRetryAfter, strconv.Itoa(after))
 	}
@@ -139,6 +141,7 @@ func (s *Service) refused(ctx context.Context, r *request, f *failure, asked bus
 // call does what the envelope asks for.
 func (s *Service) call(ctx context.Context, r *request, h bus.Header) ([]byte, *failure) {
 	ctx = callerContext(ctx, h)
+	r.sent = sentOf(h)
 	op, f := s.contract.operation(r, h.Get(headerAction))
 	if f != nil {
 		return nil, f
@@ -153,8 +156,12 @@ func (s *Service) call(ctx context.Context, r *request, h bus.Header) ([]byte, *
 	return s.run(ctx, who, op, r)
 }
 
-// callerContext carries the address that the gateway was called from.
+// callerContext carries the address that the gateway was called from, and whether
+// the call came again.
 func callerContext(ctx context.Context, h bus.Header) context.Context {
+	if h.Get(headerAgain) != "" {
+		ctx = context.WithValue(ctx, againKey{}, true)
+	}
 	client, err := netip.ParseAddr(h.Get(headerClient))
 	if err != nil {
 		return ctx

@@ -88,6 +88,9 @@ type Options struct {
 	Keys *wssec.Keys
 	// Jobs keeps what is submitted to be carried out in the background; nil refuses it.
 	Jobs *job.Jobs
+	// Undelivered remembers for a Gateway which answers did not reach their
+	// callers; nil remembers nothing.
+	Undelivered *Undelivered
 	// Logger gets failures of ours with their request id; nil is silent.
 	// Passwords, tokens and envelopes are never logged.
 	Logger *slog.Logger

@@ -1,6 +1,9 @@
 package proc
 
-import "syscall"
+import (
+	"net"
+	"syscall"
+)
 
 // tcpUserTimeout is TCP_USER_TIMEOUT, which package syscall lacks.
 const tcpUserTimeout = 18
@@ -14,4 +17,20 @@ func limitSilence(_, _ string, c syscall.RawConn) error {
 		return failed
 	}
 	return err
+}
+
+// socketError returns the error that the system keeps of a connection whose end
+// was read already; nil for none.
+func socketError(c *net.TCPConn) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	var code int
+	if raw.Control(func(fd uintptr) {
+		code, err = syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_ERROR)
+	}) != nil || err != nil || code == 0 {
+		return nil
+	}
+	return syscall.Errno(code)
 }

@@ -67,9 +67,10 @@ func serve(log *slog.Logger, l net.Listener, h http.Handler) *server {
 	protocols.SetHTTP2(true) // over TLS, where l has it
 	protocols.SetUnencryptedHTTP2(true)
 	s := &server{ended: make(chan error, 1), stopped: make(chan struct{}), Server: &http.Server{
-		Handler:   h,
-		Protocols: protocols,
-		ErrorLog:  slog.NewLogLogger(quiet{log.Handler()}, slog.LevelWarn),
+		Handler:     h,
+		Protocols:   protocols,
+		ConnContext: withConn,
+		ErrorLog:    slog.NewLogLogger(quiet{log.Handler()}, slog.LevelWarn),
 		// Against clients that send or take a byte now and then. Streams set
 		// deadlines of their own, which replace these.
 		ReadHeaderTimeout: 10 * time.Second,

@@ -121,7 +121,7 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 		TrustTransport: c.Dev || c.TrustTransport, MaxEnvelope: c.MaxEnvelope,
 		SOAPAction: soap.ActionRule(c.SOAPAction), Partial: soap.PartialRule(c.SOAPPartial),
 		Ready: e.Feed.Ready(), WaitFor: e.Client.WaitFor,
-		Quota: r.Quota, Replays: r.replays, Keys: r.soapKeys, Jobs: r.jobs, Logger: r.log,
+		Quota: r.Quota, Replays: r.replays, Undelivered: r.undelivered, Keys: r.soapKeys, Jobs: r.jobs, Logger: r.log,
 		Shown: shown,
 	}
 	if r.role.Edge {

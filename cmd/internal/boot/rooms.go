@@ -46,6 +46,8 @@ type Rooms struct {
 	replays  *soap.Replays
 	soapKeys *wssec.Keys               // nil: messages are not encrypted
 	away     atomic.Pointer[time.Time] // since when the bus is away; nil when it is there
+	// undelivered outlives editions, so that a reload forgets nothing.
+	undelivered *soap.Undelivered
 
 	gate    sync.RWMutex
 	edition *Edition // in service
@@ -119,6 +121,7 @@ func (r *Rooms) open(ctx context.Context) (err error) {
 	if r.jobs, err = r.openJobs(ctx); err != nil {
 		return err
 	}
+	r.undelivered = soap.NewUndelivered(r.Bus, func() uint64 { return r.current().Feed.Now().Seq }, r.log)
 	if r.edition, err = r.build(ctx, model, nil); err != nil {
 		return err
 	}
@@ -173,9 +176,13 @@ func (c Config) introspection(who auth.Principal) bool {
 }
 
 // Parts are what runs in every process: the keys of tokens, the files of accounts and TLS, what counts
-// callers, and the editions, which end with an error that no process survives.
+// callers, what hears of answers that did not arrive, and the editions, which end with an error that no process survives.
 func (r *Rooms) Parts() []proc.Part {
-	return []proc.Part{{Name: "keys", Run: r.Verifier.Run}, {Name: "files", Run: r.watch}, {Name: "revoked", Run: r.revoked.Run}, {Name: "quota", Run: r.Quota.Run}, {Name: "rooms", Run: r.run}}
+	parts := []proc.Part{{Name: "keys", Run: r.Verifier.Run}, {Name: "files", Run: r.watch}, {Name: "revoked", Run: r.revoked.Run}, {Name: "quota", Run: r.Quota.Run}}
+	if r.role.Edge {
+		parts = append(parts, proc.Part{Name: "undelivered", Run: r.undelivered.Run})
+	}
+	return append(parts, proc.Part{Name: "rooms", Run: r.run})
 }
 
 // Local is what the admin port serves to programs on the same machine.

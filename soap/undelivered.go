@@ -1,0 +1,274 @@
+package soap
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tidings/bus"
+	"tidings/graphql"
+	"tidings/internal/proc"
+	"tidings/quota"
+	"tidings/resource"
+)
+
+// Some clients send a call again by themselves when its connection broke before
+// the answer came (those of Java do), and their programs never learn of it. Such
+// a call needs no key: each call gets a name from its gateway, under which the
+// log knows what it changed, and the gateways remember for a while the names of
+// those whose answer did not reach the caller. When the same bytes come from the
+// same caller again, they get the same name, and the worker answers with what it
+// finds. Whoever has got the answer and sends an equal call means another one.
+
+const (
+	// undeliveredFor is how long a call whose answer did not reach the caller is
+	// remembered.
+	undeliveredFor = 30 * time.Second
+	// maxUndelivered bounds how many are; of more the oldest are forgotten.
+	maxUndelivered = 10_000
+)
+
+// The headers by which a gateway names a call.
+const (
+	headerCommand = "Tidings-Command" // its name
+	headerSince   = "Tidings-Since"   // a position of the log from before it came first
+	headerAgain   = "Tidings-Again"   // "1": it has been sent to a worker before
+	// Of the answer to a call that changes something: "1", or "unknown" when it
+	// cannot be told whether it has.
+	headerChanges  = "Tidings-Changes"
+	changes        = "1"
+	changesUnknown = "unknown"
+)
+
+// Undelivered remembers the calls whose answer did not reach the caller, for all
+// gateways together. Run shares what each has noticed; without it each knows its
+// own. It is safe for concurrent use, and serves any number of Gateways.
+type Undelivered struct {
+	bus      *bus.Bus
+	position func() uint64
+	log      *slog.Logger
+	self     string
+
+	count atomic.Int32 // of calls, for those who need not look
+	mu    sync.Mutex
+	calls map[fingerprint]lostCall
+	queue []fingerprint // in the order of their coming
+}
+
+// fingerprint is equal for the same bytes from the same caller.
+type fingerprint [sha256.Size]byte
+
+// lostCall is a call whose answer did not reach the caller.
+type lostCall struct {
+	id    string
+	since uint64
+	until time.Time
+}
+
+// NewUndelivered returns a memory that is empty. The position is one that the log
+// has reached, such as where the process's view stands.
+func NewUndelivered(b *bus.Bus, position func() uint64, log *slog.Logger) *Undelivered {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Undelivered{bus: b, position: position, log: log, self: resource.NewCommandID(), calls: map[fingerprint]lostCall{}}
+}
+
+// Run hears what other gateways notice, until ctx ends.
+func (u *Undelivered) Run(ctx context.Context) error {
+	return u.bus.Subscribe(ctx, u.subject(), nil, func(m bus.Message) {
+		var n notice
+		if err := json.Unmarshal(m.Data, &n); err != nil || len(n.Call) != len(fingerprint{}) || n.From == u.self {
+			return
+		}
+		if n.ID == "" {
+			u.forget(fingerprint(n.Call))
+			return
+		}
+		u.keep(fingerprint(n.Call), lostCall{id: n.ID, since: n.Since, until: time.Now().Add(undeliveredFor)})
+	})
+}
+
+func (u *Undelivered) subject() string { return u.bus.Subjects().Control("undelivered") }
+
+// notice is what gateways tell each other (docs/bus.md).
+type notice struct {
+	From  string `json:"from"`
+	Call  []byte `json:"call"`
+	ID    string `json:"id,omitempty"` // empty: the call has come again
+	Since uint64 `json:"since,omitempty"`
+}
+
+func (u *Undelivered) tell(n notice) {
+	n.From = u.self
+	body, _ := json.Marshal(n) // strings and a number always encode
+	if err := u.bus.Publish(u.subject(), nil, body); err != nil {
+		u.log.LogAttrs(context.Background(), slog.LevelDebug, "a lost answer was not told to other gateways", slog.Any("error", err))
+	}
+}
+
+// keep remembers a call.
+func (u *Undelivered) keep(call fingerprint, c lostCall) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.sweep(time.Now())
+	if _, known := u.calls[call]; !known {
+		u.queue = append(u.queue, call)
+	}
+	u.calls[call] = c
+	u.count.Store(int32(len(u.calls)))
+}
+
+// sweep forgets the calls that are over, and the oldest when there are too many.
+// It is called with mu held.
+func (u *Undelivered) sweep(now time.Time) {
+	for len(u.queue) > 0 {
+		oldest := u.queue[0]
+		c, known := u.calls[oldest]
+		if known && now.Before(c.until) && len(u.queue) < maxUndelivered {
+			break
+		}
+		delete(u.calls, oldest)
+		u.queue = u.queue[1:]
+	}
+	u.count.Store(int32(len(u.calls)))
+}
+
+func (u *Undelivered) forget(call fingerprint) (c lostCall, known bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	c, known = u.calls[call]
+	known = known && time.Now().Before(c.until)
+	delete(u.calls, call) // its place in the queue goes when its turn comes
+	u.count.Store(int32(len(u.calls)))
+	return c, known
+}
+
+// naming is the name of one call on its way.
+type naming struct {
+	all    *Undelivered
+	print  func() fingerprint
+	id     string
+	since  uint64
+	again  bool
+	noting sync.Once
+}
+
+// name names a call that a worker is about to get: anew, or as it was named
+// when its answer was lost. It is nil when u is.
+func (u *Undelivered) name(r *http.Request, envelope []byte) *naming {
+	if u == nil {
+		return nil
+	}
+	n := &naming{all: u, print: sync.OnceValue(func() fingerprint { return printOf(r, envelope) })}
+	if u.count.Load() > 0 {
+		if lost, known := u.forget(n.print()); known {
+			n.id, n.since, n.again = lost.id, lost.since, true
+			call := n.print()
+			u.tell(notice{Call: call[:]})
+			return n
+		}
+	}
+	n.id, n.since = resource.NewCommandID(), u.position()
+	return n
+}
+
+// printOf is the fingerprint of a call: what says who sends it and what it says.
+func printOf(r *http.Request, envelope []byte) (call fingerprint) {
+	h := sha256.New()
+	for _, part := range [...]string{quota.Client(r.Context()).String(), r.URL.Path,
+		r.Header.Get("Content-Type"), r.Header.Get("Content-Encoding"), r.Header.Get("SOAPAction"), r.Header.Get("Authorization")} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+		h.Write(r.TLS.PeerCertificates[0].Raw)
+	}
+	h.Write(envelope)
+	h.Sum(call[:0])
+	return call
+}
+
+// set tells the worker the name.
+func (n *naming) set(h bus.Header) {
+	if n == nil {
+		return
+	}
+	h.Set(headerCommand, n.id)
+	h.Set(headerSince, strconv.FormatUint(n.since, 10))
+	if n.again {
+		h.Set(headerAgain, "1")
+	}
+}
+
+// lost remembers that the answer did not reach the caller.
+func (n *naming) lost() {
+	if n == nil {
+		return
+	}
+	n.noting.Do(func() {
+		call := n.print()
+		n.all.keep(call, lostCall{id: n.id, since: n.since, until: time.Now().Add(undeliveredFor)})
+		n.all.tell(notice{Call: call[:], ID: n.id, Since: n.since})
+	})
+}
+
+// deliver writes an answer, and takes note when it does not arrive, or when the
+// caller will have to send the call again to learn how it fared. Answers to calls
+// that change nothing need not arrive.
+func (n *naming) deliver(w http.ResponseWriter, r *http.Request, answer bus.Message) {
+	what := answer.Header.Get(headerChanges)
+	if n == nil || what == "" {
+		reply(w, answer, len(answer.Data))
+		return
+	}
+	if what == changesUnknown {
+		n.lost()
+	}
+	end := func() {}
+	if r.ProtoMajor == 1 {
+		n.print() // the envelope need not be kept for it
+		end = proc.OnLoss(r.Context(), n.lost)
+	}
+	last := max(0, len(answer.Data)-1)
+	reply(w, answer, last)
+	if r.Context().Err() != nil { // the caller has gone meanwhile
+		n.lost()
+	}
+	end() // who has not got the last byte has no answer
+	_, _ = w.Write(answer.Data[last:])
+}
+
+// markChanges says in the header of an answer that the call is one that changes
+// something; f is how it failed, or nil.
+func (r *request) markChanges(h bus.Header, f *failure) {
+	switch {
+	case r.op == nil || !r.op.mutation:
+	case f != nil && f.ours():
+		h.Set(headerChanges, changesUnknown)
+	default:
+		h.Set(headerChanges, changes)
+	}
+}
+
+type againKey struct{}
+
+// cameAgain reports whether a gateway has said that the same caller has sent the
+// same bytes before and got no answer.
+func cameAgain(ctx context.Context) bool { return ctx.Value(againKey{}) != nil }
+
+// sentOf reads the name that a gateway has given a call; nil without one.
+func sentOf(h bus.Header) *graphql.Sent {
+	id := h.Get(headerCommand)
+	since, err := strconv.ParseUint(h.Get(headerSince), 10, 64)
+	if id == "" || err != nil {
+		return nil
+	}
+	return &graphql.Sent{ID: id, Since: since, Again: h.Get(headerAgain) == "1"}
+}
