@@ -53,7 +53,9 @@ clients: ## install the foreign clients that conformance needs
 	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
 	@for p in conformance/*/package.json examples/*/package.json; do (cd $$(dirname $$p) && npm ci --silent --no-audit --no-fund); done
 
-soap-clients: ## install the larger ones of SOAP: gSOAP, JAX-WS and Mono, 90 MB of packages
+soap-clients: ## install the others of SOAP: suds, SOAP::Lite, gSOAP, JAX-WS and Mono, 90 MB of packages
+	@/usr/bin/python3 -c 'import suds' 2>/dev/null && perl -MSOAP::Lite -e 1 2>/dev/null || \
+	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-suds libsoap-lite-perl)
 	@command -v wsdl2h >/dev/null && test -e /usr/include/stdsoap2.h && command -v g++ >/dev/null || \
 	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends gsoap libgsoap-dev g++)
 	@command -v wsimport >/dev/null && command -v javac >/dev/null || \
@@ -61,7 +63,7 @@ soap-clients: ## install the larger ones of SOAP: gSOAP, JAX-WS and Mono, 90 MB 
 	@command -v mcs >/dev/null && command -v wsdl >/dev/null || \
 	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends mono-devel)
 
-conformance: clients soap-clients build ## the walks against foreign clients: graphql-http, Apollo, urql, graphql-js, graphql-ws, graphql-sse, Chromium, zeep, PHP, npm soap, gSOAP, JAX-WS, Mono, WSS4J, several processes
+conformance: clients soap-clients build ## the walks against foreign clients: graphql-http, Apollo, urql, graphql-js, graphql-ws, graphql-sse, Chromium, zeep, PHP, npm soap, suds, SOAP::Lite, gSOAP, JAX-WS, Mono, WSS4J, several processes
 	go test -tags conformance -count=1 -timeout 15m ./conformance/... ./wssec
 
 bench: ## ratios against the baselines, in one run

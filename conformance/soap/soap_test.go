@@ -1,7 +1,7 @@
 //go:build conformance
 
 // Package soap_test drives the SOAP binding of the real binary with clients that
-// others wrote: zeep, PHP's SoapClient, npm's soap, gSOAP, JAX-WS and .NET's
+// others wrote: zeep, suds, PHP's SoapClient, SOAP::Lite, npm's soap, gSOAP, JAX-WS and .NET's
 // XmlSerializer on Mono. All load the WSDL and make every call.
 package soap_test
 

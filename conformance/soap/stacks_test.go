@@ -31,6 +31,18 @@ func TestNPMSoapCarriesEverything(t *testing.T) {
 	run(t, "", "node", "testdata/client.js", pages(t))
 }
 
+func TestPythonSudsMakesCalls(t *testing.T) {
+	need(t, "python3-suds", "/usr/bin/python3", "-c", "import suds")
+	run(t, "", "/usr/bin/python3", "testdata/client_suds.py", pages(t))
+}
+
+// SOAP::Lite knows no WSDL here: it puts types on every value and no namespace on
+// names.
+func TestPerlSOAPLiteMakesCalls(t *testing.T) {
+	need(t, "libsoap-lite-perl", "perl", "-MSOAP::Lite", "-e", "1")
+	run(t, "", "perl", "testdata/client.pl", pages(t))
+}
+
 func TestGSOAPCarriesEverything(t *testing.T) {
 	need(t, "gsoap libgsoap-dev g++", "wsdl2h", "-V")
 	url, dir := pages(t), t.TempDir()
