@@ -35,6 +35,38 @@ func (p *place) String() string {
 type decoder struct {
 	namespace string
 	out       []byte
+	places    []place // room for those to come, made for many at a time
+	flags     []bool  // the same
+}
+
+// inside is the place of the element called name inside of another one.
+func (d *decoder) inside(parent *place, name string) *place {
+	return d.place(place{parent: parent, name: name})
+}
+
+// item is the place of an item inside of a list.
+func (d *decoder) item(list *place, index int) *place {
+	return d.place(place{parent: list, index: index})
+}
+
+func (d *decoder) place(p place) *place {
+	if len(d.places) == 0 {
+		d.places = make([]place, 16)
+	}
+	at := &d.places[0]
+	d.places = d.places[1:]
+	*at = p
+	return at
+}
+
+// unset returns n flags that are false.
+func (d *decoder) unset(n int) []bool {
+	if len(d.flags) < n {
+		d.flags = make([]bool, max(128, n))
+	}
+	flags := d.flags[:n:n]
+	d.flags = d.flags[n:]
+	return flags
 }
 
 // variables decodes the payload of an operation.
@@ -54,10 +86,10 @@ func (d *decoder) object(parts []*part, e xmltree.Elem, at *place) error {
 		return fault.Input(at.String(), "there is text where elements are expected")
 	}
 	var clears xmltree.Elem
-	seen, given := make([]bool, len(parts)), make([]bool, len(parts))
+	seen, given := d.unset(len(parts)), d.unset(len(parts))
 	d.out = append(d.out, '{')
 	for child := range e.Children() {
-		here := &place{parent: at, name: child.Name().Local}
+		here := d.inside(at, child.Name().Local)
 		i := d.find(parts, child)
 		if i < 0 {
 			return fault.Input(here.String(), "there is no element %.100s here", child.Name().Local)
@@ -85,7 +117,7 @@ func (d *decoder) object(parts []*part, e xmltree.Elem, at *place) error {
 	}
 	for i, p := range parts {
 		if !given[i] && !p.optional {
-			return fault.Input((&place{parent: at, name: p.name}).String(), "the element is missing")
+			return fault.Input(d.inside(at, p.name).String(), "the element is missing")
 		}
 	}
 	if clears.Exists() {
@@ -171,7 +203,7 @@ func (d *decoder) list(t *xsdType, e xmltree.Elem, at *place) error {
 	d.out = append(d.out, '[')
 	index := 0
 	for child := range e.Children() {
-		here := &place{parent: at, index: index}
+		here := d.item(at, index)
 		if d.find([]*part{t.item}, child) < 0 {
 			return fault.Input(here.String(), "there is no element %.100s here: the values of a list are called %s", child.Name().Local, t.item.name)
 		}
@@ -197,7 +229,7 @@ func (d *decoder) list(t *xsdType, e xmltree.Elem, at *place) error {
 
 // clear reads the names of fields to set to null.
 func (d *decoder) clear(parts []*part, given []bool, e xmltree.Elem, at *place) error {
-	here := &place{parent: at, name: clearName}
+	here := d.inside(at, clearName)
 	names := &decoder{namespace: d.namespace}
 	if err := names.list(clearList, e, here); err != nil {
 		return err

@@ -1,8 +1,6 @@
 package soap
 
 import (
-	"mime"
-
 	"tidings/fault"
 	"tidings/graphql"
 	"tidings/wssec"
@@ -31,7 +29,7 @@ const xsiNS = "http://www.w3.org/2001/XMLSchema-instance"
 
 // versionOf is the version that a media type stands for.
 func versionOf(contentType string) version {
-	if media, _, _ := mime.ParseMediaType(contentType); media == mediaType[soap12] {
+	if m, _ := mediaOf(contentType); m.kind == mediaType[soap12] {
 		return soap12
 	}
 	return soap11
@@ -68,10 +66,10 @@ type request struct {
 // own is the namespace of the contract, for header blocks of its own; most is how
 // many bytes an envelope may have.
 func readEnvelope(data []byte, contentType, own string, most int, open func(*request) *failure) (*request, *failure) {
-	_, params, _ := mime.ParseMediaType(contentType)
-	r := &request{action: params["action"], version: versionOf(contentType)}
+	media, _ := mediaOf(contentType)
+	r := &request{action: media.action, version: versionOf(contentType)}
 	var err error
-	if r.tree, err = xmltree.ScanWithin(data, params["charset"], most); err != nil {
+	if r.tree, err = xmltree.ScanWithin(data, media.charset, most); err != nil {
 		return r, failed(err)
 	}
 	root := r.tree.Root()

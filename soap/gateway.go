@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -94,9 +93,8 @@ func (g *Gateway) wsdl(w http.ResponseWriter, r *http.Request) {
 }
 
 func (g *Gateway) post(w http.ResponseWriter, r *http.Request) {
-	contentType := r.Header.Get("Content-Type")
-	media, _, err := mime.ParseMediaType(contentType)
-	if err != nil || !slices.Contains(mediaType[:], media) {
+	media, err := mediaOf(r.Header.Get("Content-Type"))
+	if err != nil || !slices.Contains(mediaType[:], media.kind) {
 		http.Error(w, "send the envelope as text/xml (SOAP 1.1) or application/soap+xml (SOAP 1.2)", http.StatusUnsupportedMediaType)
 		return
 	}
