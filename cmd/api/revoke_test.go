@@ -12,7 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"tidings/auth"
+	"github.com/golang-jwt/jwt/v5"
+
 	"tidings/bus"
 	"tidings/bus/bustest"
 	"tidings/internal/proc"
@@ -95,12 +96,18 @@ func TestARevocationCountsOnThreePodsWithinASecond(t *testing.T) {
 	pods := []*service{pod(t, server.URL()), pod(t, server.URL()), pod(t, server.URL())}
 	admin := pods[0].admin(t)
 	fastest := time.Hour
-	for name, c := range map[string]struct{ sub, jti, flag, value string }{
-		"by id":      {"ada", "t1", "--jti", "t1"},
-		"by subject": {"ben", "t2", "--sub", "ben"},
+	for name, c := range map[string]struct {
+		sub, jti, flag, value string
+		issued                time.Duration // so long ago
+	}{
+		"by id":              {"ada", "t1", "--jti", "t1", 0},
+		"by subject":         {"ben", "t2", "--sub", "ben", 0},
+		"by when it is from": {"cid", "t3", "--before", time.Now().Add(-time.Hour).Format(time.RFC3339), 2 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
-			token, err := auth.Sign([]byte(secret), auth.Principal{Subject: c.sub, TokenID: c.jti, Roles: schema.User}, time.Hour)
+			token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+				"sub": c.sub, "jti": c.jti, "roles": "USER", "iat": time.Now().Add(-c.issued).Unix(), "exp": time.Now().Add(time.Hour).Unix(),
+			}).SignedString([]byte(secret))
 			if err != nil {
 				t.Fatal(err)
 			}
