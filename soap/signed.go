@@ -89,7 +89,7 @@ func unproved(err error) *failure {
 	if !ok {
 		return failed(err)
 	}
-	text := "the Security header cannot be accepted"
+	text := "the Security header is malformed, or has no Timestamp beside its signature"
 	switch e.Code {
 	case wssec.FailedAuthentication:
 		text = "the credentials are wrong"

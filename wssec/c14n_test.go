@@ -2,10 +2,12 @@ package wssec_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"tidings/wssec"
 	"tidings/xmltree"
@@ -75,6 +77,69 @@ func TestCommentsAndBordersLeaveNoTraceInTheCanonicalForm(t *testing.T) {
 	if got != "<a>x &lt;y&gt;z</a>" {
 		t.Error(got)
 	}
+}
+
+// What a forger can have canonicalised takes time in proportion, whatever its
+// namespaces are.
+func TestCanonicalFormsTakeTimeInProportion(t *testing.T) {
+	t.Parallel()
+	var prefixes []string
+	for i := range 64 {
+		prefixes = append(prefixes, fmt.Sprint("p", i))
+	}
+	declared := func(uri string) string {
+		var out strings.Builder
+		for _, p := range prefixes[:60] {
+			fmt.Fprintf(&out, ` xmlns:%s="%s"`, p, uri)
+		}
+		return out.String()
+	}
+	nested := strings.Repeat("<a xmlns='urn:a'><b xmlns=''>", 18)
+	for name, doc := range map[string]string{
+		"many declarations":              "<r>" + strings.Repeat("<e"+declared("u")+"/>", 1000) + "</r>",
+		"a full scope":                   "<r" + declared("u") + "><e" + declared("v") + ">" + strings.Repeat("<p59:x p0:a=''/>", 50_000) + "</e></r>",
+		"many attributes":                "<r" + declared("u") + ">" + strings.Repeat("<e p0:a='' p1:b='' p2:c='' p3:d=''/>", 25_000) + "</r>",
+		"default namespaces that change": "<r>" + nested + strings.Repeat("<c xmlns='urn:c'/><c/>", 40_000) + strings.Repeat("</b></a>", 18) + "</r>",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := root(t, []byte(doc))
+			start := time.Now()
+			exclusive(t, e, prefixes...)
+			inclusive(t, e)
+			if took := time.Since(start); took > 20*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+func FuzzCanonical(f *testing.F) {
+	files, err := filepath.Glob("testdata/c14n/*.xml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		tree, err := xmltree.Scan(data, "")
+		if err != nil {
+			return
+		}
+		once := exclusive(t, tree.Root())
+		again, err := xmltree.ScanWithin([]byte(once), "", len(once))
+		if err != nil {
+			t.Fatalf("%v in the canonical form %q of %q", err, once, data)
+		}
+		if twice := exclusive(t, again.Root()); twice != once {
+			t.Fatalf("%q has the canonical form %q, and that %q", data, once, twice)
+		}
+	})
 }
 
 func root(tb testing.TB, data []byte) xmltree.Elem {

@@ -3,7 +3,10 @@ package wssec_test
 import (
 	"crypto"
 	"crypto/sha1"
+	"crypto/x509"
+	"encoding/asn1"
 	"encoding/base64"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,6 +81,44 @@ func TestEveryReferenceToACertificateIsFollowed(t *testing.T) {
 		_, err := verify(t, seal{pair: p, keyInfo: issuer(`CN=partner,O=Example,C=DE`)}.message(t, unsigned))
 		refused(t, err, wssec.TokenUnavailable)
 	})
+}
+
+// witness believes everybody and keeps the chain.
+type witness struct{ chain []*x509.Certificate }
+
+func (w *witness) Find(wssec.Name) []*x509.Certificate { return nil }
+
+func (w *witness) Believe(chain []*x509.Certificate) (bool, error) {
+	w.chain = chain
+	return false, nil
+}
+
+func TestACertificatePathEndsWithTheSigner(t *testing.T) {
+	t.Parallel()
+	p, ca := readPair(t, "partner"), readPair(t, "other")
+	path := func(certs ...*x509.Certificate) string {
+		var raw []asn1.RawValue
+		for _, cert := range certs {
+			raw = append(raw, asn1.RawValue{FullBytes: cert.Raw})
+		}
+		der, err := asn1.Marshal(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Replace(unsigned, theToken, `<wsse:BinarySecurityToken wsu:Id="token" ValueType="`+tokens+`X509PKIPathv1">`+base64.StdEncoding.EncodeToString(der)+`</wsse:BinarySecurityToken>`, 1)
+	}
+	w := &witness{}
+	signed, err := wssec.Verify(parse(t, seal{pair: p}.message(t, path(ca.cert, p.cert))), w, sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !signed.Certificate.Equal(p.cert) || len(w.chain) != 2 || !w.chain[1].Equal(ca.cert) {
+		t.Errorf("signed by %v", signed.Certificate.Subject)
+	}
+	_, err = wssec.Verify(parse(t, seal{pair: p}.message(t, path(p.cert, ca.cert))), w, sent)
+	refused(t, err, wssec.FailedCheck)
+	_, err = wssec.Verify(parse(t, seal{pair: p}.message(t, path(slices.Repeat([]*x509.Certificate{p.cert}, 9)...))), w, sent)
+	refused(t, err, wssec.InvalidSecurityToken)
 }
 
 func TestTheOrderOfTokenAndSignatureDoesNotMatter(t *testing.T) {
