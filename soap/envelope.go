@@ -41,6 +41,7 @@ func (v version) contentType() string { return mediaType[v] + "; charset=utf-8" 
 // request is an envelope that was read.
 type request struct {
 	version version
+	size    int            // of the envelope, in bytes
 	tree    *xmltree.Tree  // of the whole, decrypted
 	headers []xmltree.Elem // the blocks that are meant for us
 	body    xmltree.Elem   // the Body
@@ -67,7 +68,7 @@ type request struct {
 // many bytes an envelope may have.
 func readEnvelope(data []byte, contentType, own string, most int, open func(*request) *failure) (*request, *failure) {
 	media, _ := mediaOf(contentType)
-	r := &request{action: media.action, version: versionOf(contentType)}
+	r := &request{action: media.action, version: versionOf(contentType), size: len(data)}
 	var err error
 	if r.tree, err = xmltree.ScanWithin(data, media.charset, most); err != nil {
 		return r, failed(err)

@@ -77,69 +77,121 @@ func (s *Service) runJob(ctx context.Context, who auth.Principal, op *operation,
 	if err := s.options.Quota.Request(ctx, who); err != nil {
 		return nil, failed(err)
 	}
-	raw, f := s.aboutJob(ctx, who, op, r)
+	if op.kind == kindJobResult {
+		return s.runJobResult(ctx, who, op, r)
+	}
+	status, f := s.aboutJob(ctx, who, op, r)
 	if f != nil {
 		return nil, f
 	}
-	out, err := s.contract.answer(op, r, result{root: raw}, nil)
+	out, err := s.contract.answer(op, r, result{root: encodeStatus(status)}, nil)
 	if err != nil {
 		return nil, failed(err)
 	}
 	return out, nil
 }
 
-// aboutJob returns the result of an operation on jobs, as JSON.
-func (s *Service) aboutJob(ctx context.Context, who auth.Principal, op *operation, r *request) ([]byte, *failure) {
+// aboutJob does what is asked, and tells how the job is then.
+func (s *Service) aboutJob(ctx context.Context, who auth.Principal, op *operation, r *request) (status job.Status, f *failure) {
 	if op.kind == kindSubmit {
 		return s.submit(ctx, who, op, r)
 	}
+	args, err := s.jobArgs(op, r)
+	if err != nil {
+		return status, failed(err)
+	}
+	if op.kind == kindCancelJob {
+		status, err = s.options.Jobs.Cancel(ctx, who, args.ID)
+	} else {
+		status, err = s.options.Jobs.Look(ctx, who, args.ID)
+	}
+	if err != nil {
+		return status, failed(err)
+	}
+	return status, nil
+}
+
+// jobArgs are the arguments of the operations on jobs that are there.
+type jobArgs struct {
+	ID   string `json:"jobId"`
+	Page *int   `json:"page"`
+}
+
+func (s *Service) jobArgs(op *operation, r *request) (args jobArgs, err error) {
 	raw, err := s.contract.variables(op, r.payload)
+	if err != nil {
+		return args, err
+	}
+	return args, json.Unmarshal(raw, &args)
+}
+
+// runJobResult carries out an operation of kindJobResult. Records that have no
+// room in an answer are left out, the largest first.
+func (s *Service) runJobResult(ctx context.Context, who auth.Principal, op *operation, r *request) ([]byte, *failure) {
+	args, err := s.jobArgs(op, r)
 	if err != nil {
 		return nil, failed(err)
 	}
-	args := struct {
-		ID   string `json:"jobId"`
-		Page *int   `json:"page"`
-	}{}
-	if err := json.Unmarshal(raw, &args); err != nil {
+	number := 1
+	if args.Page != nil {
+		number = *args.Page
+	}
+	page, err := s.options.Jobs.Page(ctx, who, args.ID, number-1)
+	if err != nil {
 		return nil, failed(err)
 	}
-	switch op.kind {
-	case kindCancelJob:
-		return statusOf(s.options.Jobs.Cancel(ctx, who, args.ID))
-	case kindJobResult:
-		number := 1
-		if args.Page != nil {
-			number = *args.Page
-		}
-		page, err := s.options.Jobs.Page(ctx, who, args.ID, number-1)
+	for {
+		out, err := s.contract.answer(op, r, result{root: s.contract.page(op, page)}, nil)
 		if err != nil {
 			return nil, failed(err)
 		}
-		return s.contract.page(op, page), nil
+		excess := len(out) - (s.bus.MaxPayload() - answerRoom)
+		if excess <= 0 || !shed(page.Outcomes, excess) {
+			return out, nil
+		}
 	}
-	return statusOf(s.options.Jobs.Look(ctx, who, args.ID))
+}
+
+// shed leaves out results of so many bytes; false when there are none left.
+func shed(outcomes []job.Outcome, excess int) (any bool) {
+	for excess > 0 {
+		largest := 0
+		for i, o := range outcomes {
+			if len(o.Result) > len(outcomes[largest].Result) {
+				largest = i
+			}
+		}
+		if outcomes[largest].Result == nil {
+			break
+		}
+		excess -= len(outcomes[largest].Result)
+		outcomes[largest].Result, any = nil, true
+	}
+	return any
 }
 
 // submit stores a job. Its items count as what they cost at least, before any is
 // carried out. What cannot be read of one refuses them all: nothing is begun yet.
-func (s *Service) submit(ctx context.Context, who auth.Principal, op *operation, r *request) ([]byte, *failure) {
+func (s *Service) submit(ctx context.Context, who auth.Principal, op *operation, r *request) (status job.Status, f *failure) {
 	inputs, err := s.contract.readInputs(op, r.payload)
 	if err != nil {
-		return nil, failed(err)
+		return status, failed(err)
 	}
 	if err := s.options.Quota.Spend(ctx, who, len(inputs)); err != nil {
-		return nil, failed(err)
+		return status, failed(err)
 	}
 	var named graphql.Request
 	if f := s.identify(r, &named); f != nil {
-		return nil, f
+		return status, f
 	}
 	id, err := s.options.Jobs.Submit(ctx, who, job.Order{Kind: op.name, Document: op.batch.one.document, Items: inputs, Key: named.IdempotencyKey})
 	if err != nil {
-		return nil, failed(err)
+		return status, failed(err)
 	}
-	return statusOf(s.options.Jobs.Look(ctx, who, id))
+	if status, err = s.options.Jobs.Look(ctx, who, id); err != nil {
+		return status, failed(err)
+	}
+	return status, nil
 }
 
 // readInputs reads the items of a submission.

@@ -12,10 +12,7 @@ import (
 // Jobs are written by the types of the contract, as results of GraphQL are: as
 // JSON whose members have the names and the order of the types.
 
-func statusOf(s job.Status, err error) ([]byte, *failure) {
-	if err != nil {
-		return nil, failed(err)
-	}
+func encodeStatus(s job.Status) []byte {
 	return encoded(struct {
 		ID         string    `json:"jobId"`
 		Operation  string    `json:"operation"`
@@ -29,7 +26,7 @@ func statusOf(s job.Status, err error) ([]byte, *failure) {
 		Submitted  time.Time `json:"submittedAt"`
 		Updated    time.Time `json:"updatedAt"`
 		RetryAfter *int      `json:"retryAfterSeconds"`
-	}{s.ID, s.Kind, s.State, given(s.Reason), s.Done, s.Failed, s.Total, s.Pages, s.Ready, s.Submitted, s.Updated, given(s.RetryAfter)}), nil
+	}{s.ID, s.Kind, s.State, given(s.Reason), s.Done, s.Failed, s.Total, s.Pages, s.Ready, s.Submitted, s.Updated, given(s.RetryAfter)})
 }
 
 // given is nil for what is not there.

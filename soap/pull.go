@@ -28,6 +28,8 @@ const (
 	maxWait = 25
 	// maxWaiting is how many pulls wait at a service; the next is answered at once.
 	maxWaiting = 256
+	// maxWaitingBytes is how large an envelope may be that waits: it is held in memory.
+	maxWaitingBytes = 64 << 10
 	// answering is what a caller's patience must leave for the answer.
 	answering = 2 * time.Second
 	// The names of the arguments, and those that they have in GraphQL.
@@ -108,50 +110,70 @@ func (s *Service) runPull(ctx context.Context, who auth.Principal, op *operation
 	if err := s.catchUp(ctx); err != nil {
 		return nil, failed(err)
 	}
-	res, next, f := s.pull(ctx, who, op, args, false)
+	page, f := s.pull(ctx, who, op, args, false)
 	if f != nil {
 		return nil, f
 	}
-	if args.Cursor != nil && args.Wait > 0 && next != nil && s.await(ctx, who, op, *next, time.Duration(args.Wait)*time.Second) {
-		args.Cursor = next
-		if res, _, f = s.pull(ctx, who, op, args, true); f != nil {
+	if args.Cursor != nil && args.Wait > 0 && r.size <= maxWaitingBytes && page.empty() && s.await(ctx, who, op, page.Cursor, time.Duration(args.Wait)*time.Second) {
+		args.Cursor = &page.Cursor
+		if page, f = s.pull(ctx, who, op, args, true); f != nil {
 			return nil, f
 		}
 	}
-	out, err := s.contract.answer(op, r, res, nil)
-	if err != nil {
-		return nil, failed(err)
-	}
-	return out, nil
+	return s.pulled(ctx, who, op, r, args, page)
 }
 
-// pull asks for a page of changes. next is where to wait for the first one; nil
-// when there are some. again is not counted as another request.
-func (s *Service) pull(ctx context.Context, who auth.Principal, op *operation, args pullArgs, again bool) (res result, next *string, f *failure) {
+// pulled writes a page, or as much of it as an answer can hold.
+func (s *Service) pulled(ctx context.Context, who auth.Principal, op *operation, r *request, args pullArgs, page pullPage) ([]byte, *failure) {
+	for {
+		out, err := s.contract.answer(op, r, page.result, nil)
+		if err != nil {
+			return nil, failed(err)
+		}
+		if len(out) <= s.bus.MaxPayload()-answerRoom || len(page.Events) < 2 || !op.has(pullMax) {
+			return out, nil
+		}
+		half := len(page.Events) / 2
+		args.Max = &half
+		var f *failure
+		if page, f = s.pull(ctx, who, op, args, true); f != nil {
+			return nil, f
+		}
+	}
+}
+
+func (op *operation) has(arg string) bool {
+	return slices.ContainsFunc(op.args, func(p *part) bool { return p.name == arg })
+}
+
+// pullPage is a page of changes.
+type pullPage struct {
+	result  result
+	Events  []json.RawMessage `json:"events"`
+	Cursor  string            `json:"cursor"`
+	HasMore bool              `json:"hasMore"`
+}
+
+func (p pullPage) empty() bool { return len(p.Events) == 0 && !p.HasMore }
+
+// pull asks for a page of changes. again is not counted as another request.
+func (s *Service) pull(ctx context.Context, who auth.Principal, op *operation, args pullArgs, again bool) (page pullPage, f *failure) {
 	args.Wait = 0
 	variables, err := json.Marshal(args)
 	if err != nil {
-		return res, nil, failed(err)
+		return page, failed(err)
 	}
 	response := s.engine.Execute(ctx, who, graphql.Request{Query: op.document, Variables: variables, Trusted: true, Counted: again})
-	if res, err = readResult(response.Body); err != nil {
-		return res, nil, failed(err)
+	if page.result, err = op.read(response.Body); err != nil {
+		return page, failed(err)
 	}
-	if f, _ := op.verdict(res); f != nil {
-		return res, nil, f.ofPull()
+	if f, _ := op.verdict(page.result); f != nil {
+		return page, f.ofPull()
 	}
-	var page struct {
-		Events  []json.RawMessage `json:"events"`
-		Cursor  string            `json:"cursor"`
-		HasMore bool              `json:"hasMore"`
+	if err := json.Unmarshal(page.result.root, &page); err != nil {
+		return page, failed(err)
 	}
-	if err := json.Unmarshal(res.root, &page); err != nil {
-		return res, nil, failed(err)
-	}
-	if len(page.Events) > 0 || page.HasMore {
-		return res, nil, nil
-	}
-	return res, &page.Cursor, nil
+	return page, nil
 }
 
 // ofPull says what failed in the words of the operation.

@@ -12,6 +12,7 @@ import (
 
 	"tidings/auth"
 	"tidings/graphql"
+	"tidings/job"
 	"tidings/resource/resourcetest"
 )
 
@@ -201,3 +202,44 @@ type Entry @resource @auth(requires: [OWNER], on: [READ, UPDATE, DELETE]) @auth(
   text: String!
 }
 `
+
+func TestAnAnswerHoldsAsMuchAsTheBusCarries(t *testing.T) {
+	t.Parallel()
+	w := background(t, job.Options{})
+	_, start, _ := pulled(t, w.good(t, "", "<PullPostChanges/>"))
+	body := "<body>" + strings.Repeat("x", 19_000) + "</body>"
+	id := element(t, w.good(t, "alice", "<SubmitCreatePosts><inputs>"+strings.Repeat("<item><title>T</title>"+body+"</item>", 45)+"</inputs></SubmitCreatePosts>"), "jobId")
+	w.finish(t, "alice", id)
+	for range 2 { // a few large ones of each job, since their inputs are parts of their own
+		w.finish(t, "alice", element(t, w.good(t, "alice", "<SubmitCreatePosts><inputs>"+strings.Repeat("<item><title>T</title>"+body+"</item>", 20)+"</inputs></SubmitCreatePosts>"), "jobId"))
+	}
+	pulls, events := 0, 0
+	for cursor, more := start, "true"; more == "true"; pulls++ {
+		var kinds string
+		kinds, cursor, more = pulled(t, w.good(t, "", "<PullPostChanges><cursor>"+cursor+"</cursor><max>100</max></PullPostChanges>"))
+		events += len(strings.Fields(kinds))
+	}
+	if events != 85 || pulls < 2 {
+		t.Errorf("%d events in %d pulls", events, pulls)
+	}
+}
+
+func TestAPullThatWaitsEndsWithItsService(t *testing.T) {
+	t.Parallel()
+	s := resourcetest.New(t, os.DirFS("../examples/social"))
+	service := serve(t, s, trusting)
+	await(t, s)
+	w := &world{Service: s, url: edge(t, s, trusting)}
+	_, start, _ := pulled(t, w.good(t, "", "<PullPostChanges/>"))
+	answer := make(chan string)
+	go func() {
+		_, got := w.ask(t, "", "<PullPostChanges><cursor>"+start+"</cursor><waitSeconds>25</waitSeconds></PullPostChanges>")
+		answer <- got
+	}()
+	eventually(t, "it waits", func() bool { return service.Waiting() == 1 })
+	began := time.Now()
+	service.Stop()
+	if kinds, cursor, _ := pulled(t, <-answer); kinds != "" || cursor != start || time.Since(began) > 20*time.Second {
+		t.Errorf("%q at %s after %v", kinds, cursor, time.Since(began))
+	}
+}

@@ -42,7 +42,8 @@ type Service struct {
 	versions []*Service // one for each
 	options  Options
 	ready    chan struct{}
-	stopping chan struct{} // closed when Run is to end
+	stopping chan struct{} // closed by stop, when Run is to end
+	stop     func()
 	waiting  chan struct{} // a place for each pull that waits
 	large    largeOnes
 	packer   *packer
@@ -67,8 +68,9 @@ func NewService(b *bus.Bus, m *schema.Model, e *graphql.Engine, a *auth.Accounts
 			return nil, err
 		}
 	}
+	stopping := make(chan struct{})
 	s := &Service{bus: b, engine: e, accounts: a, verifier: v, contract: contracts[len(contracts)-1], options: o, ready: make(chan struct{}), packer: &packer{},
-		stopping: make(chan struct{}), waiting: make(chan struct{}, maxWaiting), large: make(largeOnes, maxLarge)}
+		stopping: stopping, stop: sync.OnceFunc(func() { close(stopping) }), waiting: make(chan struct{}, maxWaiting), large: make(largeOnes, maxLarge)}
 	for _, c := range contracts {
 		s.versions = append(s.versions, s.as(c))
 	}
@@ -87,7 +89,7 @@ func (s *Service) Run(ctx context.Context) error {
 			return nil
 		}
 	}
-	defer context.AfterFunc(ctx, func() { close(s.stopping) })()
+	defer context.AfterFunc(ctx, s.stop)()
 	return s.bus.Serve(ctx, bus.Service{
 		Name: "soap", Description: "SOAP envelopes of " + o.Service,
 		Concurrency: o.Concurrency,
