@@ -142,23 +142,20 @@ func (s *signer) frame(answer, confirm []byte, now time.Time) ([]byte, error) {
 	if !body.Exists() {
 		return nil, errors.New("the answer has no Body")
 	}
-	src := tree.Source()
-	envelope := qualifier(tree.Root())
+	src, envelope := tree.Source(), qualifier(tree.Root())
 	bodyFrom, _ := body.Span()
-	at, next, open, shut := bodyFrom, bodyFrom, "<"+envelope+"Header>", "</"+envelope+"Header>"
-	if header.Exists() {
-		from, end := header.Span()
-		if at, next = header.Inner(); next < end { // there is an end tag
-			at, open, shut = next, "", ""
-		} else {
-			at = from
+	from, to, open, shut := bodyFrom, bodyFrom, "<"+envelope+"Header>", "</"+envelope+"Header>"
+	if header.Exists() { // an empty one may have no end tag: it is written anew
+		from, to = header.Span()
+		if _, inner := header.Inner(); inner < to {
+			from, to, open, shut = inner, inner, "", ""
 		}
 	}
 	named := bodyFrom + len("<") + len(qualifier(body)) + len("Body")
 	out := make([]byte, 0, len(src)+len(s.token)+1024)
-	out = append(append(out, src[:at]...), open...)
+	out = append(append(out, src[:from]...), open...)
 	out = s.appendSecurity(out, confirm, now)
-	out = append(append(out, shut...), src[next:named]...)
+	out = append(append(out, shut...), src[to:named]...)
 	out = append(out, ` xmlns:wsu="`+UtilityNS+`" wsu:Id="`+bodyID+`"`...)
 	return append(out, src[named:]...), nil
 }

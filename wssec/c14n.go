@@ -31,7 +31,7 @@ func canonicalInclusive(w io.Writer, e xmltree.Elem) error {
 
 func write(w io.Writer, c *canonical, e xmltree.Elem) error {
 	c.w, c.apex = w, e
-	c.out = make([]byte, 0, flushAt+1024)
+	c.out = make([]byte, 0, 1024)
 	c.element(e)
 	c.flush()
 	return c.err

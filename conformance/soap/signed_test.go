@@ -83,7 +83,7 @@ func TestWSS4JSignsAndChecksSignatures(t *testing.T) {
 	if err := os.WriteFile(envelope, []byte(create), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, variant := range []string{"direct", "issuerserial", "ski", "x509", "thumbprint", "str", "str-issuerserial", "str-thumbprint", "path", "inclusive", "user", "sha1"} {
+	for _, variant := range []string{"direct", "issuerserial", "ski", "x509", "thumbprint", "str", "str-issuerserial", "str-thumbprint", "str-ski", "str-x509", "path", "inclusive", "user", "sha1"} {
 		who := "partner"
 		if variant == "sha1" {
 			who = "other"

@@ -109,6 +109,14 @@ public class Sign {
                 s.setKeyIdentifierType(WSConstants.THUMBPRINT_IDENTIFIER);
                 parts.add(new WSEncryptionPart("STRTransform", "", "Content"));
                 break;
+            case "str-ski":
+                s.setKeyIdentifierType(WSConstants.SKI_KEY_IDENTIFIER);
+                parts.add(new WSEncryptionPart("STRTransform", "", "Content"));
+                break;
+            case "str-x509":
+                s.setKeyIdentifierType(WSConstants.X509_KEY_IDENTIFIER);
+                parts.add(new WSEncryptionPart("STRTransform", "", "Content"));
+                break;
             case "path":
                 s.setUseSingleCertificate(false);
                 break;
