@@ -5,20 +5,30 @@ package processes
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/binary"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
+	"math/big"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 )
 
-// http2 is a client that speaks HTTP/2 in the clear, as proxies do: many streams
-// over a connection. It reads the frames that come.
+// http2 is a client that speaks HTTP/2, in the clear, as proxies do, or over TLS:
+// many streams over a connection. In the clear it reads the frames that come.
 type http2 struct {
 	*http.Client
 	mu    sync.Mutex
@@ -28,11 +38,18 @@ type http2 struct {
 	conns int
 }
 
-func newHTTP2(t testing.TB) *http2 {
+// newHTTP2 returns one that trusts a certificate; nil: in the clear.
+func newHTTP2(t testing.TB, trusted *x509.Certificate) *http2 {
 	h := &http2{away: map[string]int{}}
 	protocols := new(http.Protocols)
-	protocols.SetUnencryptedHTTP2(true)
 	transport := &http.Transport{Protocols: protocols, ResponseHeaderTimeout: 4 * time.Second, DialContext: h.dial}
+	if trusted == nil {
+		protocols.SetUnencryptedHTTP2(true)
+	} else {
+		protocols.SetHTTP2(true)
+		transport.TLSClientConfig = &tls.Config{RootCAs: x509.NewCertPool()}
+		transport.TLSClientConfig.RootCAs.AddCert(trusted)
+	}
 	t.Cleanup(transport.CloseIdleConnections)
 	h.Client = &http.Client{Transport: transport}
 	return h
@@ -208,9 +225,9 @@ func (s shared) next() (result, error) {
 // door passes each connection on to the api that is set at the moment, as a load
 // balancer does that sees which are ready.
 type door struct {
-	url string
-	mu  sync.Mutex
-	to  string
+	addr string
+	mu   sync.Mutex
+	to   string
 }
 
 func newDoor(t testing.TB, to *api) *door {
@@ -219,7 +236,7 @@ func newDoor(t testing.TB, to *api) *door {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &door{url: "http://" + l.Addr().String()}
+	d := &door{addr: l.Addr().String()}
 	d.lead(to)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -239,7 +256,7 @@ func newDoor(t testing.TB, to *api) *door {
 func (d *door) lead(to *api) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.to = strings.TrimPrefix(to.url, "http://")
+	_, d.to, _ = strings.Cut(to.url, "://")
 }
 
 func (d *door) pass(ctx context.Context, conn net.Conn) {
@@ -268,22 +285,53 @@ func (d *door) pass(ctx context.Context, conn net.Conn) {
 // or doubled.
 func TestEventStreamsOverHTTP2MoveWhenTheirAPIIsToldToStop(t *testing.T) {
 	t.Parallel()
-	const window, many = 2 * time.Second, 24
-	c := twoAPIs(t, "--drain-delay", "0s", "--drain-window", window.String())
-	entrance := newDoor(t, c.apis[0])
-	h := newHTTP2(t)
-	if resp, err := h.Get(entrance.url + "/graphql?query={__typename}"); err != nil { // one connection, before many want one
+	const window = 2 * time.Second
+	settings := []string{"--drain-delay", "0s", "--drain-window", window.String()}
+	t.Run("in the clear", func(t *testing.T) {
+		t.Parallel()
+		c := twoAPIs(t, settings...)
+		h := newHTTP2(t, nil)
+		h.move(t, c, "http", c.apis[0], c.apis[1], window)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		away := 0
+		for _, n := range h.away {
+			away += n
+		}
+		if away != 1 {
+			t.Errorf("%d connections were told to go away", away)
+		}
+	})
+	t.Run("over TLS", func(t *testing.T) {
+		t.Parallel()
+		trusted, cert, key := certificate(t)
+		c := twoAPIs(t) // by which posts are made
+		private := func(name string) *api {
+			return startAPI(t, name, c.data, []string{"TIDINGS_NATS_URL=" + c.bus}, append([]string{"--tls-cert", cert, "--tls-key", key}, settings...)...)
+		}
+		newHTTP2(t, trusted).move(t, c, "https", private("api 3"), private("api 4"), window)
+	})
+}
+
+// move subscribes by streams that one connection carries, stops the api where
+// they are, and counts what comes.
+func (h *http2) move(t *testing.T, c *cluster, scheme string, from, to *api, window time.Duration) {
+	t.Helper()
+	const many = 24
+	entrance := newDoor(t, from)
+	url := scheme + "://" + entrance.addr
+	if resp, err := h.Get(url + "/graphql?query={__typename}"); err != nil { // one connection, before many want one
 		t.Fatal(err)
 	} else {
 		resp.Body.Close()
 	}
-	m := move(t, c, []*api{{url: entrance.url}}, []dial{h.over(h.events), h.over(h.single)}, many)
+	m := move(t, c, []*api{{url: url}}, []dial{h.over(h.events), h.over(h.single)}, many)
 	if h.conns != 1 {
 		t.Errorf("they came over %d connections", h.conns)
 	}
-	entrance.lead(c.apis[1])
-	c.apis[0].terminate(t)
-	if code := c.apis[0].exit(t, window+10*time.Second); code != 0 {
+	entrance.lead(to)
+	from.terminate(t)
+	if code := from.exit(t, window+10*time.Second); code != 0 {
 		t.Errorf("exit status %d", code)
 	}
 	m.finish(t)
@@ -292,11 +340,41 @@ func TestEventStreamsOverHTTP2MoveWhenTheirAPIIsToldToStop(t *testing.T) {
 	for _, cut := range h.cuts {
 		t.Errorf("a stream ended with %s", cut)
 	}
-	away := 0
-	for _, n := range h.away {
-		away += n
+	if h.no > 0 {
+		t.Errorf("%d streams were refused", h.no)
 	}
-	if away != 1 || h.no > 0 {
-		t.Errorf("%d connections were told to go away, %d streams were refused", away, h.no)
+}
+
+// certificate makes one for this machine that has signed itself, and the files
+// that a service reads it from.
+func certificate(t testing.TB) (made *x509.Certificate, certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
 	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "api"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, kind string, der []byte) string {
+		file := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	if made, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	return made, write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", secret)
 }
