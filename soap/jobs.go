@@ -42,7 +42,7 @@ func (b *builder) jobs(operations []*operation) []*operation {
 
 func (b *builder) submit(batch *operation) *operation {
 	return &operation{
-		name: "Submit" + batch.name, kind: kindSubmit, batch: batch, args: batch.args[:1], result: &part{name: resultName, typ: b.job()},
+		name: "Submit" + batch.name, kind: kindSubmit, mutation: true, batch: batch, args: batch.args[:1], result: &part{name: resultName, typ: b.job()},
 		doc: batch.one.name + " for up to 10,000 items in the background: the answer is a job, at once. Each item succeeds or fails by itself; those of one record are carried out in their order. Ask " + b.jobName("Get", "") + " how far it is.",
 	}
 }

@@ -174,3 +174,22 @@ func TestATypeCalledJobKeepsItsNames(t *testing.T) {
 		}
 	}
 }
+
+// A client that sends again by itself what was not answered gets the same job.
+func TestASubmissionWhoseAnswerWasLostIsOneJob(t *testing.T) {
+	t.Parallel()
+	w := background(t, job.Options{})
+	f := newFront(t, w.Service)
+	alice := token(t, "alice")
+	body := "<SubmitCreatePosts>" + items(3, -1) + "</SubmitCreatePosts>"
+	f.drop(t, f.send(t, alice, "", body))
+	_, answer := take(t, f.send(t, alice, "", body))
+	w.finish(t, "alice", element(t, answer, "jobId"))
+	if n := made(t, w.Service, "Post"); n != 3 {
+		t.Errorf("there are %d posts", n)
+	}
+	_, other := take(t, f.send(t, alice, "", body))
+	if first, second := element(t, answer, "jobId"), element(t, other, "jobId"); first == second {
+		t.Error("who had the answer means another job")
+	}
+}

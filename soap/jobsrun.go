@@ -184,7 +184,11 @@ func (s *Service) submit(ctx context.Context, who auth.Principal, op *operation,
 	if f := s.identify(r, &named); f != nil {
 		return status, f
 	}
-	id, err := s.options.Jobs.Submit(ctx, who, job.Order{Kind: op.name, Document: op.batch.one.document, Items: inputs, Key: named.IdempotencyKey})
+	key := named.IdempotencyKey
+	if key == "" && named.Sent != nil { // a client that sends again what was not answered
+		key = "sent-" + named.Sent.ID
+	}
+	id, err := s.options.Jobs.Submit(ctx, who, job.Order{Kind: op.name, Document: op.batch.one.document, Items: inputs, Key: key})
 	if err != nil {
 		return status, failed(err)
 	}
