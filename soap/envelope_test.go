@@ -1,20 +1,42 @@
 package soap_test
 
 import (
+	"crypto/x509"
+	"encoding/pem"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"tidings/auth"
 	"tidings/fault"
+	"tidings/schema"
 	"tidings/soap"
 	"tidings/wssec"
 )
 
+// newReader returns a reader with a key, and with accounts that are checked in no
+// time: by a secret, and by the certificate that signed the foreign messages.
 func newReader(t testing.TB) *soap.Reader {
 	t.Helper()
 	keys := new(wssec.Keys)
 	keys.Replace(wssec.Keyring{serviceKey(t)})
-	r, err := soap.NewReader(social(t), keys, accounts(t))
+	text, err := os.ReadFile("../wssec/testdata/keys/partner.crt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(text)
+	signer, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := auth.NewAccounts([]auth.Account{
+		{User: "alice", Roles: schema.User, Secrets: []string{auth.NewSecret()}},
+		{User: "partner", Roles: schema.User, Certificates: []auth.CertificateRule{{Certificate: signer}}, Partner: auth.Partner{AllowCBC: true, AllowRSA15: true}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := soap.NewReader(social(t), keys, a)
 	if err != nil {
 		t.Fatal(err)
 	}

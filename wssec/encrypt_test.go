@@ -3,6 +3,7 @@ package wssec_test
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,6 +81,40 @@ func FuzzOpen(f *testing.F) {
 		o, refused := wssec.OpenDocument(message, keys, wssec.Allow{CBC: true, RSA15: true})
 		if refused == nil && o != nil && len(o.Tree.Source()) > len(message)*4 {
 			t.Fatalf("%d bytes became %d", len(message), len(o.Tree.Source()))
+		}
+	})
+}
+
+// FuzzPlain: whatever was encrypted, it stays in its place.
+func FuzzPlain(f *testing.F) {
+	for _, plain := range []string{
+		"", "x", "<a/>", "</s:Body><s:Body>", "<a></s:Body></s:Envelope>", "<xenc:EncryptedData/>", "<!-- ", "<![CDATA[", "]]>", "&lt;", "<a xmlns:s='urn:x'><s:Body/></a>",
+		"</s:Body></s:Envelope><!--", "<?xml version='1.0'?><a/>", "<!DOCTYPE a>",
+	} {
+		f.Add(plain, true)
+		f.Add(plain, false)
+	}
+	keys := wssec.Keyring{ours(f)}
+	f.Fuzz(func(t *testing.T, plain string, strong bool) {
+		content := aes256CBC
+		if strong {
+			content = aes256GCM
+		}
+		o, refused := wssec.OpenDocument([]byte(sealed(t, plain, "Content", content, oaep)), keys, wssec.Allow{CBC: true})
+		if refused != nil {
+			return
+		}
+		_, rest, _ := strings.Cut(o.Tree.Source(), "<s:Body>")
+		if rest != plain+"</s:Body></s:Envelope>" {
+			t.Fatalf("%q became %q", plain, rest)
+		}
+		children := slices.Collect(o.Tree.Root().Children())
+		if len(children) != 2 || !children[1].Is(soapNS, "Body") {
+			t.Fatalf("%q is out of its place in %q", plain, o.Tree.Source())
+		}
+		from, to := children[1].Inner()
+		if o.Tree.Source()[from:to] != plain {
+			t.Fatalf("%q is not the content of the Body in %q", plain, o.Tree.Source())
 		}
 	})
 }
