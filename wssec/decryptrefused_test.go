@@ -139,7 +139,7 @@ func TestEncryptionThatIsNotAcceptedIsNamed(t *testing.T) {
 		"unlisted, unnamed":        {strings.NewReplacer(`URI="#D"`, `URI="#X"`, `URI="#K"`, `URI="#X"`).Replace(good), wssec.TokenUnavailable},
 		"for somebody else":        {regexp.MustCompile(`(ThumbprintSHA1">)[^<]*`).ReplaceAllString(good, "${1}AAAA"), wssec.TokenUnavailable},
 		"identified by nobody":     {replace("#ThumbprintSHA1", "#Kerberos"), wssec.UnsupportedSecurityToken},
-		"identified by no base64":  {replace(`ThumbprintSHA1">`, `ThumbprintSHA1">!`), wssec.InvalidSecurityToken},
+		"identified by no base64":  {replace(`ThumbprintSHA1">`, `ThumbprintSHA1">!`), wssec.InvalidSecurity},
 	} {
 		o, err := open(t, []byte(c.message), wssec.Keyring{ours(t)}, wssec.Allow{})
 		if err == nil {

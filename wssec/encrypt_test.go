@@ -131,3 +131,23 @@ func FuzzContent(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkOpen(b *testing.B) {
+	message, keys := read(b, "issuer-serial.xml"), wssec.Keyring{ours(b)}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := wssec.OpenDocument(message, keys, wssec.Allow{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkEncrypt(b *testing.B) {
+	answer, key := []byte(answers["a timestamp"]), ours(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := wssec.Encrypt(answer, key.Certificate, wssec.Method{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
