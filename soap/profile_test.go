@@ -52,6 +52,7 @@ var profile = map[string]func(text []byte, d *node) []string{
 		return unless(!bytes.Contains(text, []byte("wsdl:required")), "wsdl:required")
 	},
 	"R2102 references are to the description itself, or to XML Schema": func(_ []byte, d *node) (bad []string) {
+		known := declarations(d)
 		for n := range d.all("*", "*") {
 			for _, attr := range []string{"type", "element", "base", "message", "binding"} {
 				if !n.has(attr) {
@@ -61,7 +62,7 @@ var profile = map[string]func(text []byte, d *node) []string{
 				if name.Space != d.attr("targetNamespace") && name.Space != nsXSD {
 					bad = append(bad, n.Local+" refers to "+n.attr(attr))
 				}
-				if name.Space == d.attr("targetNamespace") && !declared(d, attr, n, name) {
+				if name.Space == d.attr("targetNamespace") && !declared(known, attr, n, name) {
 					bad = append(bad, n.Local+" refers to "+n.attr(attr)+", which is not declared")
 				}
 			}
@@ -268,8 +269,22 @@ func operationsOf(d *node, kind string) []*node {
 	return list
 }
 
+// declarations are what a description declares, by namespace, kind and name.
+func declarations(d *node) map[string]bool {
+	known := map[string]bool{}
+	for _, n := range d.children {
+		known[n.Space+" "+n.Local+" "+n.attr("name")] = true
+		for schema := range n.all(nsXSD, "schema") {
+			for _, n := range schema.children {
+				known[n.Space+" "+n.Local+" "+n.attr("name")] = true
+			}
+		}
+	}
+	return known
+}
+
 // declared reports whether what an attribute refers to is in the description.
-func declared(d *node, attr string, from *node, name xml.Name) bool {
+func declared(known map[string]bool, attr string, from *node, name xml.Name) bool {
 	space, locals := nsXSD, []string{"complexType", "simpleType"}
 	switch {
 	case attr == "element":
@@ -281,14 +296,7 @@ func declared(d *node, attr string, from *node, name xml.Name) bool {
 	case attr == "type" && from.Space == nsWSDL:
 		space, locals = nsWSDL, []string{"portType"}
 	}
-	for _, local := range locals {
-		for n := range d.all(space, local) {
-			if n.attr("name") == name.Local && (n.parent == d || n.parent.Local == "schema") {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(locals, func(local string) bool { return known[space+" "+local+" "+name.Local] })
 }
 
 func TestDescriptionsFollowTheBasicProfile(t *testing.T) {

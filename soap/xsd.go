@@ -156,7 +156,10 @@ func (b *builder) connection(r *schema.Resource) *xsdType {
 // list wraps items. Only a wrapper keeps an empty list and no list apart.
 func (b *builder) list(item *part) *xsdType {
 	stem := item.typ.name
-	if stem == "" {
+	switch {
+	case item.typ.form == formJSON: // whose items are read and written otherwise than those of texts
+		stem = "JSON"
+	case stem == "":
 		stem = strings.TrimPrefix(item.typ.base, "xsd:")
 		stem = strings.ToUpper(stem[:1]) + stem[1:]
 	}
@@ -164,7 +167,7 @@ func (b *builder) list(item *part) *xsdType {
 		stem += "Nullable"
 	}
 	item.optional = true // any number, none included
-	t, _ := b.declare(&xsdType{name: stem + "List", origin: "the list of " + item.typ.ref(), form: formList, item: item})
+	t, _ := b.declare(&xsdType{name: stem + "List", origin: "the list of " + typeWord(item.typ), form: formList, item: item})
 	return t
 }
 
