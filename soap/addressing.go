@@ -55,6 +55,9 @@ type addressing struct {
 	messageID string // the sender's name for this message, kept when it is sent again
 	noReply   bool   // ReplyTo is "none"
 	noFault   bool   // FaultTo is "none", or ReplyTo where there is no FaultTo
+	// params are the headers that the sender wants back, written for an answer and
+	// for a fault.
+	params, faultParams []byte
 }
 
 // maxAddress is how long an id or an address may be, in bytes.
@@ -131,6 +134,10 @@ func (a *addressing) read(blocks map[string]xmltree.Elem) *failure {
 		if f != nil {
 			return f
 		}
+		params, f := a.parameters(local, block)
+		if f != nil {
+			return f
+		}
 		none := address == a.dialect.none && address != ""
 		switch {
 		case local == "From":
@@ -138,8 +145,9 @@ func (a *addressing) read(blocks map[string]xmltree.Elem) *failure {
 			return a.refuse(onlyAnonymous, local, "answers go back on the same connection only: leave wsa:"+local+" out, or make it anonymous")
 		case local == "ReplyTo":
 			a.noReply, a.noFault = none, none
+			a.params, a.faultParams = params, params
 		default:
-			a.noFault = none
+			a.noFault, a.faultParams = none, params
 		}
 	}
 	if _, given := blocks["ReplyTo"]; given && a.messageID == "" {
@@ -244,7 +252,7 @@ func (a *addressing) appendReply(out []byte, action string) []byte {
 		return out
 	}
 	out = append(append(append(out, `<wsa:Action xmlns:wsa="`...), a.dialect.namespace...), `">`...)
-	out = append(xmltree.AppendText(out, action), "</wsa:Action>"...)
+	out = append(append(xmltree.AppendText(out, action), "</wsa:Action>"...), a.params...)
 	if a.messageID != "" {
 		out = append(append(append(out, `<wsa:RelatesTo xmlns:wsa="`...), a.dialect.namespace...), `">`...)
 		out = append(xmltree.AppendText(out, a.messageID), "</wsa:RelatesTo>"...)

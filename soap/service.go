@@ -132,7 +132,7 @@ func (s *Service) refused(ctx context.Context, r *request, f *failure, asked bus
 	if after := f.retryAfter(); after > 0 {
 		h.Set(headerRetryAfter, strconv.Itoa(after))
 	}
-	header := r.addressing.appendReply(r.echo, s.contract.faultAction(r, f))
+	header := r.addressing.forFault().appendReply(r.echo, s.contract.faultAction(r, f))
 	out := f.envelope(r.version, s.contract.namespace, header)
 	if protected, f := s.protect(r, out); f == nil {
 		out = protected
