@@ -239,6 +239,7 @@ func (x *opening) keyOf(d encryptedData) (int, *Error) {
 	x.Weak.RSA15 = x.Weak.RSA15 || wrap.uri == rsa15
 	x.Weak.CBC = x.Weak.CBC || !d.cipher.gcm
 	if x.Method == (Method{}) {
+		wrap.label = "" // is of this one key
 		x.Method = Method{d.cipher.uri, wrap}
 	}
 	return n, nil

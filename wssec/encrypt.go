@@ -41,8 +41,12 @@ func Encrypt(envelope []byte, to *x509.Certificate, by Method) ([]byte, error) {
 	if _, err := rand.Read(key); err != nil {
 		return nil, err
 	}
-	from, upTo := bodyOf(t.Root()).Inner()
-	data, err := c.seal(key, []byte(t.Source()[from:upTo]))
+	body, _ := partsOf(t.Root())
+	if !body.Exists() {
+		return nil, errors.New("encrypt an envelope: it has no Body")
+	}
+	from, end := body.Inner()
+	data, err := c.seal(key, []byte(t.Source()[from:end]))
 	if err != nil {
 		return nil, err
 	}
@@ -52,14 +56,6 @@ func Encrypt(envelope []byte, to *x509.Certificate, by Method) ([]byte, error) {
 	}
 	w := &encrypted{method: by, keyID: "EK-" + rand.Text(), dataID: "ED-" + rand.Text()}
 	return w.insert(t, w.appendKey(nil, to, wrapped), w.appendData(nil, data)), nil
-}
-
-func bodyOf(envelope xmltree.Elem) xmltree.Elem {
-	var body xmltree.Elem
-	for e := range envelope.Children() {
-		body = e // it is the last
-	}
-	return body
 }
 
 // encrypted writes the two elements of an encrypted message.
@@ -114,34 +110,34 @@ func nameOf[V comparable](names map[string]V, v V) string {
 // insert writes the envelope with the key in its header and the data in its body.
 func (w *encrypted) insert(t *xmltree.Tree, key, data []byte) []byte {
 	src, root := t.Source(), t.Root()
-	body := bodyOf(root)
+	body, header := partsOf(root)
 	from, to := body.Inner()
-	at, before, after := headerPlace(root, body)
+	gap, before, after := keyPlace(root, header, body)
 	out := make([]byte, 0, len(src)+len(key)+len(data)+512)
-	out = append(append(out, src[:at]...), before...)
+	out = append(append(out, src[:gap.from]...), before...)
 	out = append(append(out, key...), after...)
-	out = append(append(out, src[at:from]...), data...)
+	out = append(append(out, src[gap.to:from]...), data...)
 	return append(out, src[to:]...)
 }
 
-// headerPlace is where in the source the key goes, and what has to be written
-// around it.
-func headerPlace(envelope, body xmltree.Elem) (at int, before, after string) {
-	const begin, end = `<wsse:Security xmlns:wsse="` + SecurityNS + `">`, `</wsse:Security>`
-	for e := range envelope.Children() {
-		if e == body {
-			break
-		}
-		at, _ = e.Inner()
-		for block := range e.Children() {
-			if block.Is(SecurityNS, "Security") {
-				at, _ = block.Inner()
-				return at, "", ""
-			}
-		}
-		return at, begin, end
+// keyPlace is what in the source gives way to the key, and what has to be
+// written around it.
+func keyPlace(envelope, header, body xmltree.Elem) (gap part, before, after string) {
+	const open, shut = `<wsse:Security xmlns:wsse="` + SecurityNS + `">`, `</wsse:Security>`
+	name := qualifier(envelope) + "Header>"
+	if !header.Exists() {
+		at, _ := body.Span()
+		return part{at, at}, "<" + name + open, shut + "</" + name
 	}
-	at, _ = body.Span()
-	header := envelope.Prefix() + ":Header>"
-	return at, "<" + header + begin, end + "</" + header
+	for block := range header.Children() {
+		if block.Is(SecurityNS, "Security") {
+			at, _ := block.Inner()
+			return part{at, at}, "", ""
+		}
+	}
+	from, to := header.Span()
+	if at, end := header.Inner(); end < to {
+		return part{at, at}, open, shut
+	}
+	return part{from, to}, "<" + name + open, shut + "</" + name // it is an empty tag
 }

@@ -12,6 +12,7 @@ import (
 
 var answers = map[string]string{
 	"no header":    `<soap:Envelope xmlns:soap="` + soapNS + `" xmlns:tns="urn:t"><soap:Body><tns:secret>42</tns:secret></soap:Body></soap:Envelope>`,
+	"empty header": `<soap:Envelope xmlns:soap="` + soapNS + `" xmlns:tns="urn:t"><soap:Header/><soap:Body><tns:secret>42</tns:secret></soap:Body></soap:Envelope>`,
 	"other header": `<soap:Envelope xmlns:soap="` + soapNS + `" xmlns:tns="urn:t"><soap:Header><tns:Errors/></soap:Header><soap:Body><tns:secret>42</tns:secret></soap:Body></soap:Envelope>`,
 	"a timestamp":  `<soap:Envelope xmlns:soap="` + soapNS + `" xmlns:tns="urn:t"><soap:Header><w:Security xmlns:w="` + wssec.SecurityNS + `"><tns:Timestamp/></w:Security></soap:Header><soap:Body><tns:secret>42</tns:secret></soap:Body></soap:Envelope>`,
 }

@@ -195,7 +195,7 @@ public class Wss4j {
         Key key = new javax.crypto.spec.SecretKeySpec(new SecureRandom().generateSeed(32), "AES");
         XMLCipher wrap = XMLCipher.getInstance(XENC11 + "rsa-oaep", null, digestURI);
         wrap.init(XMLCipher.WRAP_MODE, certificate.getPublicKey());
-        EncryptedKey ek = wrap.encryptKey(doc, key, XENC11 + "mgf1" + digest, null);
+        EncryptedKey ek = wrap.encryptKey(doc, key, XENC11 + "mgf1" + digest, digest.equals("sha1") ? null : "a label".getBytes());
         ek.setId("EK-1");
         ReferenceList list = wrap.createReferenceList(ReferenceList.DATA_REFERENCE);
         list.add(list.newDataReference("#ED-1"));
