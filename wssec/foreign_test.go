@@ -12,7 +12,7 @@ import (
 	"tidings/xmltree"
 )
 
-// The files in testdata/foreign were signed by zeep, npm's soap and WSS4J, with the
+// The files in testdata/foreign were signed by zeep, npm's soap, WSS4J and gSOAP, with the
 // keys of testdata/keys: each with another reference to the certificate, other
 // transforms or another order.
 func TestForeignSignaturesAreVerified(t *testing.T) {

@@ -101,6 +101,29 @@ const create = `<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap
   <soapenv:Body><CreatePost xmlns="urn:tidings:v1:SocialService"><input><title xsi:type="xsd:string">Fish &amp; chips</title></input></CreatePost></soapenv:Body>
 </soapenv:Envelope>`
 
+func TestGSOAPSignsAndChecksSignatures(t *testing.T) {
+	need(t, "gsoap libgsoap-dev g++ libssl-dev", "wsdl2h", "-V")
+	const plugin = "/usr/share/gsoap/plugin/"
+	url, dir := notary(t), t.TempDir()
+	run(t, dir, "wsdl2h", "-s", "-o", "service.h", url+"?wsdl")
+	plain, err := os.ReadFile(filepath.Join(dir, "service.h"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "secure.h"), append([]byte("#import \"wsse.h\"\n"), plain...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, dir, "soapcpp2", "-j", "-C", "-I/usr/share/gsoap/import", "-d.", "secure.h")
+	run(t, dir, "g++", "-O0", "-w", "-DWITH_OPENSSL", "-DWITH_DOM", "-DWITH_GZIP", "-DWITH_IPV6", "-I.", "-I/usr/share/gsoap", "-I"+plugin,
+		"-o", "sign", here(t, "sign.cpp"), "soapC.cpp", "soapSocialServiceSoapProxy.cpp", plugin+"wsseapi.cpp", plugin+"smdevp.c", plugin+"mecevp.c",
+		"/usr/share/gsoap/custom/struct_timeval.c", "-lgsoapssl++", "-lssl", "-lcrypto", "-lz")
+	at, err := filepath.Abs(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, dir, "./sign", url, at+"/partner.key", at+"/partner.crt", at+"/service.crt")
+}
+
 func TestXMLSecChecksSignaturesOfAnswers(t *testing.T) {
 	need(t, "xmlsec1", "xmlsec1", "--version")
 	url := notary(t)
