@@ -56,8 +56,8 @@ clients: ## install the foreign clients that conformance needs
 soap-clients: ## install the others of SOAP: suds, SOAP::Lite, gSOAP, JAX-WS and Mono, 90 MB of packages
 	@/usr/bin/python3 -c 'import suds' 2>/dev/null && perl -MSOAP::Lite -e 1 2>/dev/null || \
 	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-suds libsoap-lite-perl)
-	@command -v wsdl2h >/dev/null && test -e /usr/include/stdsoap2.h && command -v g++ >/dev/null || \
-	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends gsoap libgsoap-dev g++)
+	@command -v wsdl2h >/dev/null && test -e /usr/include/stdsoap2.h && test -e /usr/include/openssl/ssl.h && command -v g++ >/dev/null || \
+	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends gsoap libgsoap-dev libssl-dev g++)
 	@command -v wsimport >/dev/null && command -v javac >/dev/null || \
 	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends jaxws default-jdk-headless)
 	@command -v mcs >/dev/null && command -v wsdl >/dev/null || \

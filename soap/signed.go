@@ -26,13 +26,22 @@ func (s *Service) bySignature(ctx context.Context, r *request, now time.Time) (c
 		return caller{}, unproved(err)
 	}
 	if f := s.once(ctx, "signature", string(signed.Sum[:])); f != nil {
-		return caller{}, f
+		return caller{}, repeated(f)
 	}
 	r.signed = signed
 	if s.seals(r) {
 		r.echo = nil
 	}
 	return t.caller, nil
+}
+
+// repeated says of a message that has come before that it has: its sender may be
+// one whose Timestamps have whole seconds, and whoever has overheard it knows.
+func repeated(f *failure) *failure {
+	if errors.Is(f.Error, errReplayed) {
+		f.Error = fault.Wrap(errReplayed, fault.Unauthenticated, "the same message has come before: give each a Timestamp with milliseconds, or sign a wsa:MessageID")
+	}
+	return f
 }
 
 // trust is what wssec asks about certificates: accounts know.

@@ -90,7 +90,7 @@ func TestASignedMessageIsThatOfItsCertificate(t *testing.T) {
 	for _, c := range []struct{ what, envelope, want string }{
 		{"signed", n.sign(t, n.crm, message("")), "crm"},
 		{"once", once, "crm"},
-		{"twice", once, refused},
+		{"twice", once, "wsse:FailedAuthentication the same message has come before: "},
 		{"of an account that must sign", n.sign(t, n.strict, message("")), "strict"},
 		{"with a token of the same account", beside(n.sign(t, n.crm, message("")), digestToken("crm", erpSecret, nonce(), in(0))), "crm"},
 		{"with a token of another account", beside(n.sign(t, n.crm, message("")), digestToken("erp", erpSecret, nonce(), in(0))), "wsse:InvalidSecurity the message has credentials of different callers"},
