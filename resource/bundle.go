@@ -285,7 +285,7 @@ func (b *bundle) happened(ctx context.Context) ([]Record, error) {
 		return nil, fmt.Errorf("transaction %s: %w", b.tx.ID, bus.ErrConflict)
 	case found > 0:
 		return nil, fault.New(fault.Conflict, "the transaction was carried out, but a %s of it has changed too often since to tell what came of it; read it", lost)
-	case missing:
+	case missing, b.tx.Once != nil && b.tx.Once.First && !b.doubts:
 		return nil, nil
 	}
 	return nil, fault.New(fault.Conflict, "the %s has changed too often since to tell whether the transaction was carried out; read it", lost)

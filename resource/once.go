@@ -26,7 +26,9 @@ type Once struct {
 	// first time.
 	Since uint64 `json:"since"`
 	// First says that the command is sent for the first time: the record that it
-	// creates need not be looked for before it is tried.
+	// creates need not be looked for before it is tried, and what the log does not
+	// tell has not happened. Should it be sent again meanwhile, and that come to
+	// the log before, it is found all the same.
 	First bool `json:"first,omitempty"`
 }
 
@@ -62,7 +64,8 @@ func (c *carry) once(ctx context.Context, last *bus.Message) (done Record, err e
 		return Record{}, nil
 	}
 	done, complete, err := c.w.find(ctx, c.subject, c.cmd.Command, c.cmd.Once.Since, last.Seq)
-	if err == nil && done.Seq == 0 && !complete {
+	sure := complete || c.cmd.Once.First && len(c.doubts) == 0
+	if err == nil && done.Seq == 0 && !sure {
 		err = fault.New(fault.Conflict, "the %s has changed too often since to tell whether the change was made; read it", c.cmd.Type)
 	}
 	return done, err

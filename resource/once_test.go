@@ -140,6 +140,10 @@ func TestWhatTheLogNoLongerTellsIsNotDoneAgain(t *testing.T) {
 		t.Errorf("%v; the log went from %d to %d", err, last, end(t, b))
 	}
 	carryOn(t, two, onceID(t, 2), last, resource.Update, input) // the first time
+	if _, err := two.Carry(t.Context(), resource.Command{Type: "Post", Verb: resource.Update, Who: alice, ID: onceID(t, 3),
+		Input: json.RawMessage(input), Once: &resource.Once{First: true}}); err != nil {
+		t.Errorf("sent for the first time, from a process that is far behind: %v", err)
+	}
 }
 
 func TestTheIDOfACommandThatHappensOnceBeginsWithAUUID(t *testing.T) {

@@ -316,6 +316,11 @@ func TestWhatTheLogNoLongerTellsOfATransactionIsNotDoneAgain(t *testing.T) {
 			}
 		}
 	}
+	touch(z) // what is sent for the first time need not be told
+	if _, err := w.CarryAll(t.Context(), resource.Transaction{Who: alice, ID: onceID(t, 30), Once: &resource.Once{First: true},
+		Changes: []resource.Change{change("Item", resource.Update, `{"id":%q,"note":"first"}`, z)}}); err != nil {
+		t.Error(err)
+	}
 	for _, id := range []string{a, z} { // of one it can be told that it happened, then of none
 		touch(id)
 		last := end(t, b)
