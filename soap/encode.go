@@ -274,6 +274,8 @@ func (t *xsdType) append(out []byte, r *jsonReader) ([]byte, error) {
 	case formJSON:
 		text, err := r.skip(0)
 		return xmltree.AppendText(out, text), err
+	case formLong, formDecimal, formTime, formBinary:
+		return t.appendCustomary(out, r)
 	}
 	if r.peek() == '"' {
 		text, err := r.string()
@@ -287,6 +289,23 @@ func (t *xsdType) append(out []byte, r *jsonReader) ([]byte, error) {
 		return nil, err
 	}
 	return xmltree.AppendText(out, text), nil
+}
+
+// appendCustomary writes a value that is only there if it is one of its type.
+func (t *xsdType) appendCustomary(out []byte, r *jsonReader) ([]byte, error) {
+	read := func() ([]byte, error) { return r.skip(0) }
+	if r.peek() == '"' {
+		read = r.string
+	}
+	text, err := read()
+	if err != nil {
+		return nil, err
+	}
+	value, err := t.customary(string(text))
+	if err != nil {
+		return nil, err
+	}
+	return xmltree.AppendText(out, value), nil
 }
 
 func (t *xsdType) appendObject(out []byte, r *jsonReader) ([]byte, error) {

@@ -1,9 +1,11 @@
 package soap
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -45,6 +47,15 @@ func (t *xsdType) appendValue(out []byte, text string) ([]byte, error) {
 	case formDate:
 		day, err := parseDate(text)
 		return appendJSONString(out, day), err
+	case formLong:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			err = fmt.Errorf("%.40q is no whole number of 64 bits", text)
+		}
+		return strconv.AppendInt(out, n, 10), err
+	case formDecimal, formTime, formBinary:
+		text, err := t.customary(text)
+		return appendJSONString(out, text), err
 	default:
 		return t.appendEnum(out, text)
 	}
@@ -105,3 +116,31 @@ func appendJSONString(out []byte, s string) []byte {
 }
 
 const hexDigits = "0123456789abcdef"
+
+// customary checks a value of a scalar that the adopter declared, whose values
+// nobody else checks.
+func (t *xsdType) customary(text string) (string, error) {
+	ok := false
+	switch t.form {
+	case formLong:
+		_, err := strconv.ParseInt(text, 10, 64)
+		ok = err == nil
+	case formDecimal:
+		ok = decimal.MatchString(text)
+	case formTime:
+		ok = clock.MatchString(text)
+	case formBinary:
+		text = strings.Join(strings.Fields(text), "")
+		_, err := base64.StdEncoding.DecodeString(text)
+		ok = err == nil
+	}
+	if !ok {
+		return "", fmt.Errorf("%.40q is no %s", text, t.base)
+	}
+	return text, nil
+}
+
+var (
+	decimal = regexp.MustCompile(`^[+-]?(\d+(\.\d*)?|\.\d+)$`)
+	clock   = regexp.MustCompile(`^([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-](0\d|1[0-4]):[0-5]\d)?$`)
+)

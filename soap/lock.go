@@ -149,6 +149,7 @@ const maxLock = 64 << 20
 var formNames = map[form]string{
 	formText: "text", formInt: "int", formDouble: "double", formBoolean: "boolean", formDateTime: "dateTime", formDate: "date",
 	formEnum: "enum", formObject: "object", formList: "list", formVariant: "variant", formJSON: "json",
+	formTime: "time", formLong: "long", formDecimal: "decimal", formBinary: "binary",
 }
 
 // Text is the lock as its file holds it: the same for the same shape.
@@ -209,7 +210,7 @@ func typeWord(t *xsdType) string {
 
 var builtInTypes = map[string]form{
 	"xsd:string": formText, "xsd:int": formInt, "xsd:double": formDouble, "xsd:boolean": formBoolean, "xsd:dateTime": formDateTime, "xsd:date": formDate,
-	"xsd:string json": formJSON,
+	"xsd:string json": formJSON, "xsd:time": formTime, "xsd:long": formLong, "xsd:decimal": formDecimal, "xsd:base64Binary": formBinary,
 }
 
 // text writes the file with a line for each part, so that differences are read

@@ -178,7 +178,7 @@ func (c *lockCheck) leafOutput(t, now *xsdType, path string) {
 	switch {
 	case t.form == formJSON:
 	case t.form == formText && t.facets == "" && (now.form == formText || now.form == formEnum):
-	case t.form == formDouble && now.form == formInt:
+	case t.form == formDouble && now.form == formInt, t.form == formLong && now.form == formInt:
 	case t.form == formInt && now.form == formInt && (t.facets == "" || t.facets == now.facets):
 	case t.form == formEnum && now.form == formEnum:
 		for _, v := range now.values {
@@ -248,7 +248,7 @@ func (c *lockCheck) inputObject(t *xsdType, def *schema.Definition, path string)
 func (c *lockCheck) leafInput(t, now *xsdType, path string) {
 	switch {
 	case now.form == formText && now.facets == "" && (t.form == formText || t.form == formEnum):
-	case now.form == formDouble && t.form == formInt:
+	case now.form == formDouble && t.form == formInt, now.form == formLong && t.form == formInt:
 	case t.form == formInt && now.form == formInt && (now.facets == "" || t.facets == now.facets):
 	case t.form == formText && now.form == formEnum && t.name == now.name: // an open enum that was closed
 	case t.form == formEnum && now.form == formEnum:

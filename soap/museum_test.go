@@ -71,6 +71,15 @@ func TestConstructsBecomeWhatClientsUnderstand(t *testing.T) {
 		{"a cursor", "PageInfo", `endCursor string 1 nil`},
 		{"another connection", "TourConnection", `nodes TourList 1`},
 		{"its edges", "TourConnection", `edges`},
+		{"Long", "Measured", `weight long 1 nil`},
+		{"Decimal!", "Measured", `price decimal 1`},
+		{"Bytes", "Measured", `scan base64Binary 1 nil`},
+		{"Time", "Measured", `at time 1 nil`},
+		{"Duration", "Measured", `lasts string 1 nil`},
+		{"a scalar of the adopter's", "Measured", `odd string 1 nil`},
+		{"one with @specifiedBy", "Measured", `any string 1 nil`},
+		{"Long given", "GetMeasured", `weight long 0 nil`},
+		{"Duration given", "GetMeasured", `lasts string 0`},
 		// Inputs: what need not be given is nillable where programs have values by default.
 		{"String! given", "CreatePictureInput", `title string 1`},
 		{"String given", "CreatePictureInput", `artistId string 0`},
@@ -222,5 +231,32 @@ func TestElementsWithNamesOfTheirOwn(t *testing.T) {
 		`<id>1</id><fieldsToNull><item>yearOfOrigin</item></fieldsToNull></input></EditPicture></s:Body></s:Envelope>`), "text/xml")
 	if want := `{"input":{"id":"1","year":null}}`; err != nil || string(variables) != want {
 		t.Errorf("%s, %v", variables, err)
+	}
+}
+
+func TestCustomaryScalarsAreReadAndWrittenByTheirTypes(t *testing.T) {
+	t.Parallel()
+	m := museum(t)
+	c, err := soap.NewCodec(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []struct{ scalar, text, json string }{
+		{"Long", " +9007199254740993 ", "9007199254740993"}, {"Long", "1.0", ""}, {"Long", "9223372036854775808", ""},
+		{"Decimal", " 12.50 ", `"12.50"`}, {"Decimal", "1e3", ""}, {"Decimal", "INF", ""},
+		{"Bytes", "AQ\nID", `"AQID"`}, {"Bytes", "A", ""}, {"Time", "08:30:00", `"08:30:00"`}, {"Time", "8:30", ""}, {"Time", "24:30:00", ""},
+		{"Duration", "P1D", `"P1D"`}, {"Odd", "x", `"x"`}, {"Any", `{"a":1}`, `{"a":1}`}, {"Any", "x", ""},
+	} {
+		if got, err := soap.Lexical(m, v.scalar, v.text); (err == nil) != (v.json != "") || err == nil && got != v.json {
+			t.Errorf("%s %q: got %s, %v", v.scalar, v.text, got, err)
+		}
+	}
+	answer, err := c.Encode("GetMeasured", []byte(`{"data":{"result":{"weight":9007199254740993,"price":"12.50","scan":"AQID","at":"08:30:00Z","lasts":"P1D","odd":"x","any":[1]}}}`))
+	const want = "<tns:weight>9007199254740993</tns:weight><tns:price>12.50</tns:price><tns:scan>AQID</tns:scan><tns:at>08:30:00Z</tns:at><tns:lasts>P1D</tns:lasts><tns:odd>x</tns:odd><tns:any>[1]</tns:any>"
+	if err != nil || !strings.Contains(string(answer), want) {
+		t.Errorf("%s, %v", answer, err)
+	}
+	if answer, err := c.Encode("GetMeasured", []byte(`{"data":{"result":{"weight":null,"price":"cheap","scan":null,"at":null,"lasts":null,"odd":null,"any":null}}}`)); err == nil {
+		t.Errorf("a price that is none: %s", answer)
 	}
 }

@@ -17,6 +17,10 @@ const (
 	formBoolean                  // xsd:boolean
 	formDateTime                 // xsd:dateTime
 	formDate                     // xsd:date
+	formTime                     // xsd:time
+	formLong                     // xsd:long
+	formDecimal                  // xsd:decimal, in JSON a string
+	formBinary                   // xsd:base64Binary, in JSON a string
 	formEnum                     // one of values
 	formObject                   // fields, in their order
 	formList                     // item, any number of times
@@ -190,6 +194,9 @@ func (b *builder) leaf(name string) *xsdType {
 		return t
 	}
 	def := b.model.Contract.Types[name]
+	if t, ok := customary[name]; ok && def != nil && def.Kind == "SCALAR" {
+		return &t
+	}
 	t := restricted[name]
 	switch {
 	case t != nil:
@@ -214,6 +221,19 @@ func (b *builder) leaf(name string) *xsdType {
 	}
 	t, _ = b.declare(t)
 	return t
+}
+
+// customary are the types of scalars that adopters declare under names which
+// mean the same everywhere.
+var customary = map[string]xsdType{
+	"Long":       {base: "xsd:long", form: formLong},
+	"BigInt":     {base: "xsd:long", form: formLong},
+	"Decimal":    {base: "xsd:decimal", form: formDecimal},
+	"BigDecimal": {base: "xsd:decimal", form: formDecimal},
+	"Bytes":      {base: "xsd:base64Binary", form: formBinary},
+	"Base64":     {base: "xsd:base64Binary", form: formBinary},
+	"Time":       {base: "xsd:time", form: formTime},
+	"Duration":   {base: "xsd:string", form: formText},
 }
 
 // openValues describes an enum that may get more values.
