@@ -188,6 +188,7 @@ func TestAnswersToSignedMessagesAreSigned(t *testing.T) {
 		{"an answer without a result", n.sign(t, n.crm, get), false},
 		{"a fault", n.sign(t, n.crm, bad), false},
 		{"what needs no caller", n.sign(t, n.crm, info), false},
+		{"an answer of SOAP 1.2", n.sign(t, n.crm, strings.Replace(message(""), "http://schemas.xmlsoap.org/soap/envelope/", "http://www.w3.org/2003/05/soap-envelope", 1)), false},
 		{"an answer of WS-Security 1.1", eleven(n.sign(t, n.crm, message(""))), true},
 	} {
 		answer := n.post(t, c.envelope)

@@ -2,11 +2,13 @@ package wssec_test
 
 import (
 	"crypto/x509"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"tidings/wssec"
 	"tidings/xmltree"
@@ -37,6 +39,39 @@ func TestForeignSignaturesAreVerified(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The canonical form is in UTF-8, whatever the message is in.
+func TestSignaturesHoldInEveryEncoding(t *testing.T) {
+	t.Parallel()
+	for _, file := range foreign(t) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(file, "sha1") {
+			continue
+		}
+		at := created(t, parse(t, data))
+		for name, encoded := range map[string][]byte{"UTF-16": inUTF16(data), "with a byte order mark": append([]byte("\uFEFF"), data...)} {
+			m, err := parts(encoded)
+			if err != nil {
+				t.Fatalf("%s, %s: %v", file, name, err)
+			}
+			if _, err := wssec.Verify(m, trust{pinned: partners(t)}, at); err != nil {
+				t.Errorf("%s, %s: %v", file, name, err)
+			}
+		}
+	}
+}
+
+func inUTF16(data []byte) []byte {
+	text := strings.Replace(string(data), `encoding="UTF-8"`, `encoding="UTF-16"`, 1)
+	var out []byte
+	for _, unit := range utf16.Encode([]rune("\uFEFF" + text)) {
+		out = binary.LittleEndian.AppendUint16(out, unit)
+	}
+	return out
 }
 
 func TestForeignSignaturesWithSHA1NeedTheAllowance(t *testing.T) {
