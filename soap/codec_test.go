@@ -122,6 +122,8 @@ func FuzzDecode(f *testing.F) {
 	} {
 		f.Add([]byte(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/" xmlns="urn:tidings:v1:SocialService" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><s:Body>`+body+`</s:Body></s:Envelope>`), "text/xml; charset=utf-8")
 	}
+	f.Add([]byte(envelope11(`<a:Action s:mustUnderstand="1">urn:tidings:v1:SocialService/ListUsers</a:Action><a:MessageID>urn:uuid:1</a:MessageID><a:RelatesTo>urn:x</a:RelatesTo>`+
+		`<a:ReplyTo><a:Address>http://www.w3.org/2005/08/addressing/anonymous</a:Address><a:ReferenceParameters><t:x a:y="1"/></a:ReferenceParameters></a:ReplyTo>`, "<t:ListUsers/>")), "text/xml; charset=iso-8859-1")
 	f.Fuzz(func(t *testing.T, data []byte, contentType string) {
 		_, variables, err := c.Decode(data, contentType)
 		if err != nil {

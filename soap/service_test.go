@@ -345,6 +345,9 @@ func TestGatewayBelowSOAP(t *testing.T) {
 			if got := resp.Header.Get("Accept-Encoding"); c.encoding != "" && got != "gzip, deflate" {
 				t.Errorf("%s: Accept-Encoding %q", what, got)
 			}
+			if got := resp.Header.Get("Accept-Post"); c.encoding == "" && got != "text/xml, application/soap+xml" {
+				t.Errorf("%s: Accept-Post %q", what, got)
+			}
 		case 500:
 			if !bytes.Contains(body, []byte("<faultcode>soap:Server</faultcode>")) && !bytes.Contains(body, []byte("<soap:Value>soap:Receiver</soap:Value>")) || !bytes.Contains(body, []byte("UNAVAILABLE")) || resp.Header.Get("Retry-After") == "" {
 				t.Errorf("%s: %s", what, body)
