@@ -138,3 +138,17 @@ func TestMessagesThatWereEncryptedAndSignedAreRefused(t *testing.T) {
 	_, err := wssec.Verify(m, trust{pinned: partners(t)}, created(t, m))
 	refused(t, err, wssec.FailedCheck)
 }
+
+func TestPlainTextHasTheNamespacesOfItsPlace(t *testing.T) {
+	t.Parallel()
+	message := strings.Replace(sealed(t, `<wsse:a/><b xmlns:wsse="urn:inner"><wsse:c/></b>`, "Content", aes256GCM, oaep), "<s:Body>", `<s:Body xmlns="urn:place">`, 1)
+	o, refused := open(t, []byte(message), wssec.Keyring{ours(t)}, wssec.Allow{})
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	for _, name := range []xmltree.Name{{Space: wssec.SecurityNS, Local: "a"}, {Space: "urn:place", Local: "b"}, {Space: "urn:inner", Local: "c"}} {
+		if !find(o.Tree.Root(), name.Space, name.Local).Exists() {
+			t.Errorf("%v is not in %s", name, o.Tree.Source())
+		}
+	}
+}

@@ -214,7 +214,7 @@ func FuzzScan(f *testing.F) {
 		`<a/>`, `<?xml version="1.0" encoding="utf-8"?><a b='1'>x<!-- c --><![CDATA[d]]>&#65;</a>`,
 		`<p:a xmlns:p="u" p:b="&lt;"><p:c xmlns:p="v"/><d xmlns="w"><e xmlns=""/></d></p:a>`,
 		"\xEF\xBB\xBF<a>\r\n\r]] ></a>\n", "\xFF\xFE<\x00a\x00/\x00>\x00", "\x00<\x00a\x00/\x00>", "<?xml version='1.0' encoding='cp1252'?><a>\x80\xE9</a>", `<a b="1"c="2"/>`, `<a>&#xD800;</a>`, `<a/><b/>`,
-		`<!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>`, `<a:b:c/>`, `<a xmlns:xml="http://www.w3.org/XML/1998/namespace"/>`,
+		`<!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>`, `<a:b:c/>`, "<p:a xmlns='u\n' xmlns:p='\tu' p:b=''/>", `<a xmlns:xml="http://www.w3.org/XML/1998/namespace"/>`,
 	} {
 		f.Add([]byte(doc))
 	}
@@ -237,11 +237,15 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// level makes white space in attributes blanks: encoding/xml does not normalise it.
+// level makes white space in attributes blanks, and so in the namespaces that some
+// declare: encoding/xml does not normalise it.
 func level(e *element) *element {
+	blank := strings.NewReplacer("\n", " ", "\t", " ", "\r", " ")
+	attrs := map[[2]string]string{}
 	for name, value := range e.Attrs {
-		e.Attrs[name] = strings.NewReplacer("\n", " ", "\t", " ", "\r", " ").Replace(value)
+		attrs[[2]string{blank.Replace(name[0]), name[1]}] = blank.Replace(value)
 	}
+	e.Space, e.Attrs = blank.Replace(e.Space), attrs
 	for _, c := range e.Children {
 		level(c)
 	}
