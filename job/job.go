@@ -32,7 +32,9 @@ type Options struct {
 	// Bytes bounds what is kept of all jobs; at half of it new ones are refused, so
 	// that there is room for their results. Zero means 256 MiB.
 	Bytes int64
-	// Queued is how many unfinished jobs one caller may have. Zero means 10.
+	// Queued is how many unfinished jobs one caller may have. Zero means 10. All the
+	// jobs of one caller that are kept, finished or not, are 1,000 at most, and the
+	// bytes of their items an eighth of Bytes.
 	Queued int
 	// Items is how many items a job may have. Zero means 10,000.
 	Items int
@@ -58,6 +60,11 @@ const (
 	MaxPage = 100
 	// partBytes bounds the items of a part, unless there is only one.
 	partBytes = 64 << 10
+	// maxItem bounds one item, in bytes: it fits into a message of the bus.
+	maxItem = 512 << 10
+	// maxKept is how many jobs of one caller are kept, and keptShare what part of
+	// Options.Bytes they may take.
+	maxKept, keptShare = 1000, 8
 	// pageBytes bounds the results of a part, unless there is only one.
 	pageBytes = 256 << 10
 	// maxTries is how many workers try a part before what cannot be carried out is

@@ -253,9 +253,16 @@ func TestJobsAreBounded(t *testing.T) {
 		t.Fatalf("%+v %v", s, err)
 	}
 	submit(t, j, ada, job.Order{Items: numbers(1)})
-	large := json.RawMessage(`"` + strings.Repeat("x", 200_000) + `"`)
-	if _, err := j.Submit(t.Context(), ben, job.Order{Items: []job.Input{{Data: large}, {Data: large}, {Data: large}}}); !fault.Is(err, fault.Unavailable) {
+	text := func(n int) job.Input { return job.Input{Data: json.RawMessage(`"` + strings.Repeat("x", n) + `"`)} }
+	if _, err := j.Submit(t.Context(), ben, job.Order{Items: []job.Input{text(200_000), text(200_000), text(200_000)}}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("more than there is room for: %v", err)
+	}
+	if _, err := j.Submit(t.Context(), ben, job.Order{Items: []job.Input{text(600_000)}}); !fault.Is(err, fault.PayloadTooLarge) {
+		t.Errorf("an item that is too large: %v", err)
+	}
+	submit(t, j, ben, job.Order{Items: []job.Input{text(100_000)}})
+	if _, err := j.Submit(t.Context(), ben, job.Order{Items: []job.Input{text(100_000)}}); !fault.Is(err, fault.RateLimited) || fault.Of(err).RetryAfter < 80_000 {
+		t.Errorf("more than one caller may have: %v", err)
 	}
 }
 

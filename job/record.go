@@ -55,14 +55,34 @@ type claim struct {
 	Request string `json:"request"`
 }
 
-// holding is what the bucket keeps of a caller: the jobs that may be unfinished.
+// holding is what the bucket keeps of a caller: the jobs that are kept.
 type holding struct {
 	Jobs []held `json:"jobs"`
 }
 
 type held struct {
-	Job string    `json:"job"`
-	At  time.Time `json:"at"`
+	Job   string    `json:"job"`
+	At    time.Time `json:"at"`
+	Bytes int       `json:"bytes"` // of its items
+	Over  bool      `json:"over,omitempty"`
+}
+
+// unfinished counts the jobs that are not known to be over, and bytes adds up
+// what all of them have taken.
+func (h holding) unfinished() (n int) {
+	for _, held := range h.Jobs {
+		if !held.Over {
+			n++
+		}
+	}
+	return n
+}
+
+func (h holding) bytes() (n int64) {
+	for _, held := range h.Jobs {
+		n += int64(held.Bytes)
+	}
+	return n
 }
 
 func encode(v any) []byte {

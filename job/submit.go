@@ -42,8 +42,8 @@ var (
 // not; with a key it can be submitted again.
 //
 // Faults: UNAUTHENTICATED for nobody; BAD_USER_INPUT for no items or too many;
-// PAYLOAD_TOO_LARGE for an item that the bus does not carry; CONFLICT for a key of
-// another job; RATE_LIMITED when the caller has too many unfinished jobs;
+// PAYLOAD_TOO_LARGE for an item of more than 512 KiB; CONFLICT for a key of
+// another job; RATE_LIMITED when the caller has too many;
 // UNAVAILABLE when there is no room, or the bus is away.
 func (j *Jobs) Submit(ctx context.Context, who auth.Principal, o Order) (id string, err error) {
 	if err := j.check(who, o); err != nil {
@@ -74,6 +74,11 @@ func (j *Jobs) check(who auth.Principal, o Order) error {
 		return fault.Input("", "the job has no items")
 	case len(o.Items) > j.opts.Items:
 		return fault.Input("", "the job has %d items; at most %d are possible: submit several jobs", len(o.Items), j.opts.Items)
+	}
+	for i, item := range o.Items {
+		if item.size() > maxItem {
+			return fault.New(fault.PayloadTooLarge, "item %d has %d bytes; at most %d are possible", i, item.size(), maxItem)
+		}
 	}
 	return nil
 }
@@ -118,10 +123,11 @@ func (j *Jobs) admit(ctx context.Context, who auth.Principal, id string, parts [
 	if err != nil {
 		return err
 	}
+	size := 0
 	for _, p := range parts {
-		used += int64(p.size())
+		size += p.size()
 	}
-	if most > 0 && used > most/2 {
+	if most > 0 && used+int64(size) > most/2 {
 		return errFull
 	}
 	return j.bucket.Update(ctx, "of-"+digest(who.Subject), func(value []byte) ([]byte, error) {
@@ -134,36 +140,62 @@ func (j *Jobs) admit(ctx context.Context, who auth.Principal, id string, parts [
 		if slices.ContainsFunc(h.Jobs, func(held held) bool { return held.Job == id }) {
 			return nil, nil
 		}
-		if len(h.Jobs) >= j.opts.Queued {
-			if h, err = j.unfinished(ctx, h); err != nil {
-				return nil, err
-			}
+		now := time.Now().UTC()
+		h.Jobs = slices.DeleteFunc(h.Jobs, func(held held) bool { return now.Sub(held.At) > j.opts.Age })
+		if err := j.allows(ctx, &h, size); err != nil {
+			return nil, err
 		}
-		if len(h.Jobs) >= j.opts.Queued {
-			return nil, &fault.Error{Code: fault.RateLimited, RetryAfter: maxPatience / 4,
-				Message: fmt.Sprintf("you have %d jobs that are not finished; wait until one is, then submit again", len(h.Jobs))}
-		}
-		h.Jobs = append(h.Jobs, held{Job: id, At: time.Now().UTC()})
+		h.Jobs = append(h.Jobs, held{Job: id, At: now, Bytes: size})
 		return encode(h), nil
 	})
 }
 
-// unfinished leaves out the jobs that are over.
-func (j *Jobs) unfinished(ctx context.Context, h holding) (left holding, err error) {
-	for _, job := range h.Jobs {
-		raw, _, err := j.bucket.Get(ctx, job.Job)
-		if err != nil {
-			return left, err
+// allows returns why the holder may have no further job; nil when it may.
+func (j *Jobs) allows(ctx context.Context, h *holding, size int) error {
+	if h.unfinished() >= j.opts.Queued {
+		if err := j.review(ctx, h); err != nil {
+			return err
 		}
-		if raw == nil && time.Since(job.At) > inSubmission {
-			continue
-		}
-		if r, err := decodeRecord(raw); raw != nil && err == nil && r.End != "" {
-			continue
-		}
-		left.Jobs = append(left.Jobs, job)
 	}
-	return left, nil
+	switch n := h.unfinished(); {
+	case n >= j.opts.Queued:
+		return tooMuch(maxPatience/4, "you have %d jobs that are not finished; wait until one is, then submit again", n)
+	case len(h.Jobs) >= maxKept, h.bytes()+int64(size) > j.opts.Bytes/keptShare:
+		left := j.opts.Age
+		if len(h.Jobs) > 0 {
+			left -= time.Since(h.Jobs[0].At)
+		}
+		return tooMuch(max(1, int(left.Seconds())), "your jobs take all the room that one caller may have; each is kept for %s: submit again when the oldest is gone", j.opts.Age)
+	}
+	return nil
+}
+
+func tooMuch(after int, format string, args ...any) error {
+	f := fault.New(fault.RateLimited, format, args...)
+	f.RetryAfter = after
+	return f
+}
+
+// review finds out which jobs are over, and leaves out those whose submission did
+// not come to its end.
+func (j *Jobs) review(ctx context.Context, h *holding) error {
+	var kept []held
+	for _, job := range h.Jobs {
+		if !job.Over {
+			raw, _, err := j.bucket.Get(ctx, job.Job)
+			if err != nil {
+				return err
+			}
+			if raw == nil && time.Since(job.At) > inSubmission {
+				continue
+			}
+			r, err := decodeRecord(raw)
+			job.Over = raw != nil && err == nil && r.End != ""
+		}
+		kept = append(kept, job)
+	}
+	h.Jobs = kept
+	return nil
 }
 
 // store writes the parts, the record, and the first turn. Each may be there
