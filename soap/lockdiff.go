@@ -44,6 +44,9 @@ func Differences(old, new *Lock) []Difference {
 			}
 		}
 	}
+	if old.Service != new.Service || old.Namespace != new.Namespace {
+		d.add(EffectGone, "it is %s in the namespace %s, and was %s in %s", new.Service, new.Namespace, old.Service, old.Namespace)
+	}
 	d.operations()
 	d.types()
 	worst := []Effect{EffectGone, EffectType, EffectElement, EffectMiddle, EffectOrder, EffectEnum, EffectNone}

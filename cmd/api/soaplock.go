@@ -18,7 +18,7 @@ const lockUsage = `Usage:
       Write down, in DIR/v2.soap.lock, what partners of SOAP see today as that version: operations, documents,
       types, names. From then on the version keeps this shape, whatever is added to the schema. Without a version:
       the newest one that is locked, or v1. What differs from the present lock is listed with what it does to
-      partners' programs; a lock is not written over without --force.
+      partners' programs; a lock is not written over without --force where some of it harms them.
 
   api soap check [--schema DIR] [settings]
       Say which promises of the locks the schema does not hold.
@@ -59,16 +59,18 @@ func lockCommand(args, environ []string, stdout io.Writer) error {
 		_, err := fmt.Fprintf(stdout, "%s: nothing has changed\n", path)
 		return err
 	}
-	if err := printDifferences(stdout, soap.Differences(locks[i], next)); err != nil {
+	differences := soap.Differences(locks[i], next)
+	if err := printDifferences(stdout, differences); err != nil {
 		return err
 	}
-	if !force {
+	harms := slices.ContainsFunc(differences, func(d soap.Difference) bool { return d.Effect != soap.EffectNone })
+	if harms && !force {
 		return exitError{statusFound, fmt.Errorf("%s is not written over: write the next version by --version, or, if no partner uses this one yet, add --force", path)}
 	}
 	if err := os.WriteFile(path, next.Text(), 0o644); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "%s: written over\n", path)
+	_, err = fmt.Fprintf(stdout, "%s: written anew\n", path)
 	return err
 }
 

@@ -65,15 +65,18 @@ func TestALockIsMadeComparedAndNotWrittenOver(t *testing.T) {
 	has("the next version", soapSays(t, 0, "lock", "--version=v2", "--schema", dir), "v2.soap.lock", "as v2 of NoteService")
 	has("both", soapSays(t, 0, "check", "--schema", dir), "v1.soap.lock: held", "v2.soap.lock: held")
 
-	write(lockedSDL + "extend enum Kind { B }")
+	write(strings.Replace(lockedSDL, "text: String!", "text: String! @deprecated(reason: \"no\")", 1) + "type Query { third: Int @busRequest(subject: \"a.third\") }")
+	has("what harms nobody", soapSays(t, 0, "lock", "--schema", dir, "--version", "v1"), "harms nobody\n", "the operation GetThird is new", "v1.soap.lock: written anew")
+	has("another service", soapSays(t, 1, "lock", "--schema", dir, "--version", "v1", "--service", "Else"), "it is Else in the namespace", "is not written over")
+	write(lockedSDL + "extend enum Kind { B } type Query { third: Int @busRequest(subject: \"a.third\") }")
 	has("broken", soapSays(t, 1, "check", "--schema", dir), "v1.soap.lock:", "result.kind may be B now", "promises that are not held")
 	has("broken, by the other check", command(t, 1, "check", dir, dir), "BREAKING for partners of SOAP", "result.kind may be B now")
 	has("as JSON", command(t, 1, "check", "--format=json", dir, dir), `"soap": [`, `"file": "v1.soap.lock"`, `"remedy": "make the next version`)
 	if err := run(t.Context(), []string{"--schema", dir, "--dev", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--admin", ""}, nil, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "result.kind may be B now") {
 		t.Errorf("it starts: %v", err)
 	}
-	write(lockedSDL)
-	has("written over", soapSays(t, 0, "lock", "--force", "--version", "v2", "--schema", dir), "v2.soap.lock: written over", "the operation GetOther is gone")
+	write(lockedSDL + "type Query { third: Int @busRequest(subject: \"a.third\") }")
+	has("written over", soapSays(t, 0, "lock", "--force", "--version", "v2", "--schema", dir), "v2.soap.lock: written anew", "the operation GetOther is gone")
 	has("help", soapSays(t, 0, "lock", "--help"), "--force", "Status:")
 	if err := os.WriteFile(v1, []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
