@@ -32,8 +32,11 @@ func ParseForwarded(value string) ([]*x509.Certificate, error) {
 	if value == "" {
 		return nil, nil
 	}
-	if elements, ok := envoy(value); ok {
-		return elements.certificates()
+	if element, ok, err := envoy(value); ok {
+		if err != nil {
+			return nil, err
+		}
+		return element.certificates()
 	}
 	plain, err := url.PathUnescape(value)
 	if err != nil {
@@ -99,51 +102,75 @@ func bounded(chain []*x509.Certificate) ([]*x509.Certificate, error) {
 	return chain, nil
 }
 
-// envoyElement is the last element of X-Forwarded-Client-Cert.
+// envoyElement is the last element of X-Forwarded-Client-Cert: what the proxy
+// itself says. Those before it came to the proxy, from anybody.
 type envoyElement map[string]string
 
 // envoy takes the header of Envoy apart: elements between commas, of pairs
 // between semicolons, whose values may be quoted. It reports false for a text
 // that does not begin like one.
-func envoy(value string) (envoyElement, bool) {
-	element, key, quoted, from := envoyElement{}, "", false, 0
-	known := false
-	put := func(to int) {
-		text := value[from:to]
-		if key == "" && text == "" {
-			return
-		}
-		element[strings.ToLower(key)] = strings.Trim(text, `"`)
-		key = ""
+func envoy(value string) (e envoyElement, ok bool, err error) {
+	if key, _, _ := strings.Cut(value, "="); !isEnvoyKey(key) {
+		return nil, false, nil
 	}
-	for i := 0; i < len(value); i++ {
-		switch c := value[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
+	e = envoyElement{}
+	for rest := lastElement(value); rest != ""; {
+		at := unquoted(rest, ';')
+		pair := rest[:at]
+		rest = rest[min(at+1, len(rest)):]
+		key, text, found := strings.Cut(pair, "=")
+		key = strings.ToLower(strings.TrimSpace(key))
+		inner, quoted := strings.CutPrefix(text, `"`)
+		if quoted {
+			inner, found = strings.CutSuffix(inner, `"`)
+		}
+		_, twice := e[key]
+		if !found || twice && (key == "cert" || key == "chain") || unquoted(pair, ',') < len(pair) {
+			return nil, true, fmt.Errorf("what the proxy tells of the client is malformed at %.40q", key)
+		}
+		e[key] = inner
+	}
+	return e, true, nil
+}
+
+// lastElement is what stands behind the last comma outside of quotes. It is read
+// from the end, because nobody but the proxy has written what stands there: a
+// quote that came to the proxy must not open a text that swallows it.
+func lastElement(value string) string {
+	quoted := false
+	for i := len(value) - 1; i >= 0; i-- {
+		switch {
+		case value[i] == '"' && !escaped(value[:i]):
 			quoted = !quoted
-		case quoted:
-		case c == '=' && key == "":
-			key = strings.TrimSpace(value[from:i])
-			known = known || isEnvoyKey(key)
-			if !known {
-				return nil, false
-			}
-			from = i + 1
-		case c == ';':
-			put(i)
-			from = i + 1
-		case c == ',':
-			put(i)
-			element, from = envoyElement{}, i+1
+		case value[i] == ',' && !quoted:
+			return value[i+1:]
 		}
 	}
-	put(len(value))
-	return element, known
+	return value
+}
+
+// escaped reports whether the character that follows a text is escaped.
+func escaped(before string) bool {
+	return (len(before)-len(strings.TrimRight(before, `\`)))%2 == 1
+}
+
+// unquoted is where a character stands first outside of quotes, or the length of
+// the text.
+func unquoted(text string, c byte) int {
+	quoted := false
+	for i := range len(text) {
+		switch {
+		case text[i] == '"' && !escaped(text[:i]):
+			quoted = !quoted
+		case text[i] == c && !quoted:
+			return i
+		}
+	}
+	return len(text)
 }
 
 func isEnvoyKey(key string) bool {
-	switch strings.ToLower(key) {
+	switch strings.ToLower(strings.TrimSpace(key)) {
 	case "by", "hash", "cert", "chain", "subject", "uri", "dns":
 		return true
 	}

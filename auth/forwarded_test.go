@@ -29,7 +29,10 @@ func TestWhatProxiesTellOfCertificates(t *testing.T) {
 		"Traefik":             {one + "," + two, 2},
 		"Envoy":               {`By=spiffe://a/b;Hash=00ff;Cert="` + escaped + `";Subject="CN=erp,O=\"Acme, Inc.\"";URI=`, 1},
 		"Envoy, the chain":    {`Hash=00ff;Cert="` + escaped + `";Chain="` + url.PathEscape(both) + `"`, 2},
-		"Envoy, of two":       {`Cert="` + url.PathEscape(pemOf(between)) + `",By=x;Cert="` + escaped + `"`, 1},
+		// What came to a proxy that appends does not reach into what it appends.
+		"Envoy, an open quote before it":  {`Cert="` + url.PathEscape(pemOf(between)) + `";Subject=",By=x;Cert="` + escaped + `"`, 1},
+		"Envoy, an open quote and escape": {`Cert="` + url.PathEscape(pemOf(between)) + `";Subject="\,By=x;Cert="` + escaped + `";Subject="CN=\""`, 1},
+		"Envoy, of two":                   {`Cert="` + url.PathEscape(pemOf(between)) + `",By=x;Cert="` + escaped + `"`, 1},
 	} {
 		chain, err := auth.ParseForwarded(c.value)
 		if err != nil || len(chain) != c.want || c.want > 0 && !chain[0].Equal(leaf) || c.want > 1 && !chain[1].Equal(between) {
@@ -47,6 +50,8 @@ func TestWhatProxiesTellOfCertificates(t *testing.T) {
 		"something behind":      pemOf(leaf) + "x",
 		"too many":              strings.Repeat(one+",", 8) + one,
 		"too long":              strings.Repeat("A", 70_000),
+		"Envoy, twice":          `By=x;Cert="` + url.PathEscape(pemOf(between)) + `";Cert="` + escaped + `"`,
+		"Envoy, no end":         `By=x;Cert="` + escaped,
 	} {
 		if chain, err := auth.ParseForwarded(value); err == nil {
 			t.Errorf("%s: %d certificates", what, len(chain))
