@@ -100,6 +100,9 @@ func parseAccountsJSON(text []byte) ([]Account, error) {
 		if err := d.Decode(&given); err != nil {
 			return nil, jsonError(text, start, err)
 		}
+		if name := twice(text[start:d.InputOffset()]); name != "" {
+			return nil, fmt.Errorf("line %d: the member %.60q is there twice", lineOf(text, start), name)
+		}
 		acc, err := given.account()
 		if err != nil {
 			return nil, fmt.Errorf("line %d, account %s: %w", lineOf(text, start), shown(given.Name), err)
@@ -113,6 +116,36 @@ func parseAccountsJSON(text []byte) ([]Account, error) {
 		return nil, fmt.Errorf("line %d: something follows the array of accounts", lineOf(text, after(text, d.InputOffset())))
 	}
 	return accounts, nil
+}
+
+// twice returns a member of an object of JSON, or of one inside of it, that is
+// there before, whatever the case of its letters: readers differ in which one
+// counts, and who checks the file must see the same as this one.
+func twice(valid []byte) string {
+	return twiceIn(json.NewDecoder(bytes.NewReader(valid)))
+}
+
+func twiceIn(d *json.Decoder) (name string) {
+	token, _ := d.Token() // what was decoded once has no errors
+	kind, _ := token.(json.Delim)
+	var seen []string
+	for kind != 0 && d.More() {
+		if kind == '{' {
+			token, _ := d.Token()
+			key, _ := token.(string)
+			if slices.ContainsFunc(seen, func(other string) bool { return strings.EqualFold(other, key) }) {
+				return key
+			}
+			seen = append(seen, key)
+		}
+		if name := twiceIn(d); name != "" {
+			return name
+		}
+	}
+	if kind != 0 {
+		_, _ = d.Token() // the end
+	}
+	return ""
 }
 
 // jsonError tells where the JSON is wrong.

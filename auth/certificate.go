@@ -7,6 +7,8 @@ import (
 	"crypto/sha1"
 	"crypto/sha256"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -126,6 +128,9 @@ func (c *certificates) find(chain []*x509.Certificate, now time.Time) (*entry, e
 	if err != nil {
 		return nil, err
 	}
+	if ambiguous(leaf.Subject) {
+		return nil, errors.New("its subject has two common names or serial numbers, of which the authority may vouch for one")
+	}
 	for _, chain := range found {
 		if e := c.issuedBy(chain); e != nil {
 			return e, nil
@@ -138,6 +143,21 @@ func (c *certificates) find(chain []*x509.Certificate, now time.Time) (*entry, e
 // it that counts: who is trusted with a certificate in between may choose its name.
 func (c *certificates) issuedBy(chain []*x509.Certificate) *entry {
 	return c.issued[[2]string{DistinguishedName(chain[len(chain)-1]), DistinguishedName(chain[0])}]
+}
+
+// ambiguous reports whether a name has an attribute twice of which
+// DistinguishedName writes the last alone.
+func ambiguous(n pkix.Name) bool {
+	names, serials := 0, 0
+	for _, a := range n.Names {
+		switch {
+		case a.Type.Equal(asn1.ObjectIdentifier{2, 5, 4, 3}):
+			names++
+		case a.Type.Equal(asn1.ObjectIdentifier{2, 5, 4, 5}):
+			serials++
+		}
+	}
+	return names > 1 || serials > 1
 }
 
 // strong refuses keys that are too weak, or of a kind that is not known.

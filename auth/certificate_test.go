@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/pem"
 	"math/big"
 	"strings"
@@ -179,6 +180,34 @@ func TestAnAuthorityCannotSpeakForAnother(t *testing.T) {
 	good := certify(t, "erp", acme, nil)
 	if who, _, err := a.Certificate([]*x509.Certificate{good.cert}, noon); err != nil || who.Subject != "erp" {
 		t.Errorf("%+v %v", who, err)
+	}
+}
+
+// An authority may vouch for one name of two: the other must not count.
+func TestANameThatIsThereTwiceMeansNobody(t *testing.T) {
+	t.Parallel()
+	root := certify(t, "Root", nil, authority)
+	named := func(names ...string) *x509.Certificate {
+		return certify(t, "", root, func(c *x509.Certificate, _ *crypto.Signer) {
+			c.Subject = pkix.Name{}
+			for _, name := range names {
+				c.Subject.ExtraNames = append(c.Subject.ExtraNames, pkix.AttributeTypeAndValue{Type: asn1.ObjectIdentifier{2, 5, 4, 3}, Value: name})
+			}
+		}).cert
+	}
+	erp := named("erp")
+	a, err := auth.NewAccounts([]auth.Account{{User: "erp", Certificates: []auth.CertificateRule{
+		{Issuer: auth.DistinguishedName(root.cert), Subject: auth.DistinguishedName(erp)}}}}, root.cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if who, _, err := a.Certificate([]*x509.Certificate{erp}, noon); err != nil || who.Subject != "erp" {
+		t.Errorf("%+v %v", who, err)
+	}
+	for _, names := range [][]string{{"mallory", "erp"}, {"erp", "mallory"}, {"erp", "erp"}, {"erp\x00"}} {
+		if who, _, err := a.Certificate([]*x509.Certificate{named(names...)}, noon); !fault.Is(err, fault.Unauthenticated) {
+			t.Errorf("%q: %+v %v", names, who, err)
+		}
 	}
 }
 

@@ -18,6 +18,10 @@ type passwordHash interface{ matches(password string) bool }
 // maxBcrypt is how many bytes of a password bcrypt looks at.
 const maxBcrypt = 72
 
+// maxBcryptCost takes some 3 seconds of a core. Strangers can have a password
+// looked at as often as wrong ones are allowed, and each step up doubles it.
+const maxBcryptCost = 16
+
 // HashPassword returns the hash that Account.Hash wants, by argon2id with 19 MiB
 // and two passes.
 func HashPassword(password string) ([]byte, error) {
@@ -39,8 +43,12 @@ func parseHash(text string) (passwordHash, error) {
 	if strings.HasPrefix(text, "$argon2id$") {
 		return parseArgon(text)
 	}
-	if _, err := bcrypt.Cost([]byte(text)); err != nil {
+	cost, err := bcrypt.Cost([]byte(text))
+	if err != nil {
 		return nil, errors.New("the password is no hash of bcrypt or argon2id: make one with `api soap password`")
+	}
+	if cost > maxBcryptCost {
+		return nil, fmt.Errorf("the bcrypt hash is out of bounds: its cost is %d, of at most %d", cost, maxBcryptCost)
 	}
 	return bcryptHash(text), nil
 }
