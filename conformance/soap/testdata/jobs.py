@@ -65,7 +65,7 @@ cursor, seen, more = start, [], True
 while more:
     events, cursor, more = pull(cursor, max=100)
     seen += [(e.kind, e.id, e.post.title) for e in events]
-same(seen, [("CREATED", r.post.id, r.post.title) for r in created if r.success], "events")
+same(sorted(seen), sorted(("CREATED", r.post.id, r.post.title) for r in created if r.success), "events")
 
 # Wait for what comes: deletions, in the background too.
 woken = []
@@ -76,6 +76,6 @@ job = finish(service.SubmitDeletePosts(inputs={"item": [{"id": r.post.id} for r 
 same((job.state, job.failed), ("DONE", 0), "the deletions")
 waiting.join()
 event = woken[0].events.item[0]
-same((event.kind, event.id, event.post), ("DELETED", created[0].post.id, None), "the first deletion")
+same((event.kind, event.id in {r.post.id for r in created if r.success}, event.post), ("DELETED", True, None), "the first deletion")
 same(service.ListPosts().totalCount, 0, "nothing is left")
 print("zeep", zeep.__version__, "handed work over and followed it")
