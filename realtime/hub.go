@@ -141,7 +141,9 @@ type Hub struct {
 	callers  map[string]int     // connections of each, while MaxPerCaller or MaxPerAddress counts them
 	crowd    bool               // there were MaxConnections, and are hardly fewer
 	draining bool
-	wg       sync.WaitGroup // everything that serves a connection
+	// farewells are sockets that are told that there is no place for them.
+	farewells int
+	wg        sync.WaitGroup // everything that serves a connection
 
 	// reservations are the event streams in single connection mode, by name;
 	// the desk answers for them on the bus, from the first one on.

@@ -18,7 +18,7 @@ import (
 // and give up after the others: those are a client's own mistakes.
 const (
 	closeRestart      = 1012 // drained: resume elsewhere
-	closeOverload     = 1013 // the client reads too slowly: resume by cursor
+	closeOverload     = 1013 // there is no place, or the client reads too slowly: resume by cursor, later
 	closeTooBig       = 1009
 	closeNotUTF8      = 1007
 	closeBadMessage   = 4400

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -29,11 +30,14 @@ import (
 // whom the handshake's Authorization header names, else anonymous; cookies are
 // never read. A handshake is refused with 403 for a foreign Origin, 401 for a
 // wrong header, 429 for an address with too many connections, 503 while the hub
-// drains or is full; a client that offers no known subprotocol is closed with
-// 4406.
+// drains. While it is full the handshake is accepted and the socket closed with
+// 1013, or with too many such at a time refused with 503. A client that offers
+// no known subprotocol is closed with 4406.
 func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request) {
 	if err := h.full(); err != nil {
-		h.unavailable(w, err)
+		if !errors.Is(err, errFull) || !h.overloaded(w, r) {
+			h.unavailable(w, err)
+		}
 		return
 	}
 	from := quota.Client(r.Context())
@@ -46,6 +50,24 @@ func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request) {
 		h.unauthorized(w, err)
 		return
 	}
+	hs := &handshake{ResponseWriter: w}
+	ws, err := h.upgrade(hs, r)
+	if err != nil {
+		return // the upgrader has answered
+	}
+	s := newSocket(h, ws, who)
+	s.in = hs.reader
+	s.client = from
+	if err := s.begin(); err != nil {
+		h.tooLate(ws, err)
+		return
+	}
+	h.stats.sockets.Add(1)
+	go s.serve()
+}
+
+// upgrade answers the handshake.
+func (h *Hub) upgrade(hs *handshake, r *http.Request) (*websocket.Conn, error) {
 	// No compression: gorilla limits the compressed size only.
 	up := websocket.Upgrader{
 		HandshakeTimeout: h.opts.WriteTimeout,
@@ -54,22 +76,7 @@ func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request) {
 		Subprotocols:     []string{modern.name, legacy.name},
 		CheckOrigin:      h.allowedOrigin,
 	}
-	hs := &handshake{ResponseWriter: w}
-	ws, err := up.Upgrade(hs, r, nil)
-	if err != nil {
-		return // the upgrader has answered
-	}
-	s := newSocket(h, ws, who)
-	s.in = hs.reader
-	s.client = from
-	if err := s.begin(); err != nil {
-		message := websocket.FormatCloseMessage(closeOverload, err.Error())
-		_ = ws.WriteControl(websocket.CloseMessage, message, time.Now().Add(time.Second)) // it is closed anyway
-		s.abort()
-		return
-	}
-	h.stats.sockets.Add(1)
-	go s.serve()
+	return up.Upgrade(hs, r, nil)
 }
 
 // allowedOrigin protects people whose browser runs a foreign page: a socket is

@@ -339,8 +339,9 @@ func limitOfConnections(t *testing.T) {
 		open = append(open, s.dial(t, nil))
 	}
 	s.until(t, "the last has entered", func() bool { return s.edge.ready() != nil })
-	if status, after := s.handshake(t, ""); status != http.StatusServiceUnavailable || after == "" {
-		t.Errorf("one more: %d, Retry-After %q", status, after)
+	s.dial(t, nil).expectClose(1013)
+	if resp, _ := s.call(t, "POST", "/graphql", request(`{ __typename }`), "Accept: text/event-stream"); resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("an event stream by POST: %d, Retry-After %q", resp.StatusCode, resp.Header.Get("Retry-After"))
 	}
 	resp, body := s.call(t, "GET", "/graphql?query=%7B__typename%7D", "", "Accept: text/event-stream")
 	if resp.StatusCode != 200 || !strings.HasPrefix(body, "retry: 1") {

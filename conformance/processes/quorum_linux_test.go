@@ -31,7 +31,7 @@ func (n *network) busCluster() (urls []string) {
 		name := fmt.Sprint("nats", i+1)
 		addr := n.addrs[name]
 		file := filepath.Join(t.TempDir(), "conf")
-		// Routes that are silent are noticed sooner than in the two minutes of the defaults.
+		// Routes that are silent are noticed sooner than in the 60 to 90 s of the defaults: as docs/operations.md recommends.
 		text := fmt.Sprintf("server_name: %s\nlisten: %s:7000\nhttp: %s:7001\njetstream { store_dir: %q }\n"+
 			"cluster { name: bus, listen: %s:7002, routes: [%s], ping_interval: \"2s\", ping_max: 2 }\n",
 			name, addr, addr, t.TempDir(), addr, strings.Join(routes, ", "))
