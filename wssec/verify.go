@@ -39,9 +39,10 @@ type Trust interface {
 // Signed is what a signature proves.
 type Signed struct {
 	Certificate *x509.Certificate // of who signed
-	// Sum is of all that was signed, and of the certificate. It is the same for
-	// the same message sent again, whatever was done to the value of its
-	// signature: remember it to refuse replays until Until.
+	// Sum is of all that was signed, and of the key. It is the same for the same
+	// message sent again, whatever was done to the value of its signature and
+	// whichever certificate of the key is named: remember it to refuse replays
+	// until Until.
 	Sum   [sha256.Size]byte
 	Until time.Time
 	// Value is the SignatureValue, which an answer may confirm.
@@ -190,7 +191,7 @@ func (v *verification) checkSignedInfo() error {
 		return err
 	}
 	cert := v.token.chain[0]
-	all.Write(cert.Raw)
+	all.Write(cert.RawSubjectPublicKeyInfo)
 	all.Sum(v.sum[:0])
 	if err := v.method.verify(cert.PublicKey, v.method.hash, h.Sum(nil), v.value); err != nil {
 		return &Error{FailedCheck, "the signature is not one of its certificate", err}

@@ -2,10 +2,12 @@ package wssec_test
 
 import (
 	"crypto"
+	"crypto/rand"
 	"crypto/sha1"
 	"crypto/x509"
 	"encoding/asn1"
 	"encoding/base64"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
@@ -177,6 +179,34 @@ func TestTheSumIsOfWhatWasSigned(t *testing.T) {
 	}
 	if first.Sum != again.Sum || first.Sum == other.Sum || string(first.Value) == string(again.Value) {
 		t.Error("the sum is not that of the signed content")
+	}
+}
+
+// A certificate that is renewed often keeps its key: who has overheard a message
+// must not get it through once more by putting the other one into it.
+func TestTheSumIsTheSameForAnotherCertificateOfTheKey(t *testing.T) {
+	t.Parallel()
+	p := readPair(t, "partner-ec")
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(9), NotBefore: sent.Add(-time.Hour), NotAfter: sent.Add(time.Hour)}, p.cert, p.key.Public(), p.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	renewed, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, encode := string(seal{pair: p}.message(t, unsigned)), base64.StdEncoding.EncodeToString
+	both := trust{pinned: []*x509.Certificate{p.cert, renewed}}
+	first, err := wssec.Verify(parse(t, []byte(text)), both, sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := wssec.Verify(parse(t, []byte(strings.Replace(text, encode(p.cert.Raw), encode(der), 1))), both, sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !second.Certificate.Equal(renewed) || first.Sum != second.Sum {
+		t.Error("the sum is that of the certificate, too")
 	}
 }
 
