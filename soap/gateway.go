@@ -142,7 +142,7 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, envelope []byt
 	if coding != "" {
 		h.Set(headerContentEncoding, coding)
 	}
-	name := g.options.Undelivered.name(r, envelope)
+	name := g.options.Undelivered.name(r, h, envelope)
 	name.set(h)
 	answer, err := g.bus.Call(ctx, g.bus.Subjects().SOAP(g.offer(r).version, g.options.Service), h, sent)
 	if err == nil && answer.Header.Get(headerContentEncoding) != "" && h.Get(headerAcceptEncoding) == "" {

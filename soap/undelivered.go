@@ -161,13 +161,14 @@ type naming struct {
 	noting sync.Once
 }
 
-// name names a call that a worker is about to get: anew, or as it was named
-// when its answer was lost. It is nil when u is.
-func (u *Undelivered) name(r *http.Request, envelope []byte) *naming {
+// name names a call that a worker is about to get with the header h: anew, or as
+// it was named when its answer was lost. It is nil when u is.
+func (u *Undelivered) name(r *http.Request, h bus.Header, envelope []byte) *naming {
 	if u == nil {
 		return nil
 	}
-	n := &naming{all: u, print: sync.OnceValue(func() fingerprint { return printOf(r, envelope) })}
+	shown := h[headerCertificate]
+	n := &naming{all: u, print: sync.OnceValue(func() fingerprint { return printOf(r, shown, envelope) })}
 	if u.count.Load() > 0 {
 		if lost, known := u.forget(n.print()); known {
 			n.id, n.since, n.again = lost.id, lost.since, true
@@ -180,15 +181,16 @@ func (u *Undelivered) name(r *http.Request, envelope []byte) *naming {
 	return n
 }
 
-// printOf is the fingerprint of a call: what says who sends it and what it says.
-func printOf(r *http.Request, envelope []byte) (call fingerprint) {
+// printOf is the fingerprint of a call: what says who sends it, the certificates
+// that were shown to a proxy included, and what it says.
+func printOf(r *http.Request, shown []string, envelope []byte) (call fingerprint) {
 	h := sha256.New()
 	for _, part := range [...]string{quota.Client(r.Context()).String(), r.URL.Path,
 		r.Header.Get("Content-Type"), r.Header.Get("Content-Encoding"), r.Header.Get("SOAPAction"), r.Header.Get("Authorization")} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
-	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
-		h.Write(r.TLS.PeerCertificates[0].Raw)
+	for _, certificate := range shown {
+		fmt.Fprintf(h, "%d:%s", len(certificate), certificate)
 	}
 	h.Write(envelope)
 	h.Sum(call[:0])

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
+	"crypto/x509"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,7 +35,11 @@ type front struct {
 // newFront serves a gateway as the product does.
 func newFront(t *testing.T, s *resourcetest.Service) front {
 	t.Helper()
-	o := trusting
+	return newFrontWith(t, s, trusting)
+}
+
+func newFrontWith(t *testing.T, s *resourcetest.Service, o soap.Options) front {
+	t.Helper()
 	o.Undelivered = soap.NewUndelivered(s.Bus, func() uint64 { return s.Feed.Now().Seq }, nil)
 	gateway, err := soap.NewGateway(s.Bus, s.Model, o)
 	if err != nil {
@@ -198,6 +204,30 @@ func TestALostAnswerIsThatOfTheSameCallerAndTheSameBytes(t *testing.T) {
 	take(t, f.send(t, alice, "", `<GetPost><id>x</id></GetPost>`))
 	if n := made(t, s, "Post"); n != 3 || f.lost.Len() != 1 {
 		t.Errorf("there are %d posts, and %d lost answers", n, f.lost.Len())
+	}
+}
+
+// Behind a proxy that ends TLS it is the header about the certificate that says
+// who calls.
+func TestALostAnswerIsThatOfTheSameCertificate(t *testing.T) {
+	t.Parallel()
+	s := resourcetest.New(t, os.DirFS("../examples/social"))
+	erp, crm := clientCert(t, "erp").Leaf, clientCert(t, "crm").Leaf
+	o := trusting
+	var shown atomic.Pointer[x509.Certificate]
+	o.Shown = func(*http.Request) ([]*x509.Certificate, error) { return []*x509.Certificate{shown.Load()}, nil }
+	serveFor(t, s, o, partners(t, erp, crm))
+	await(t, s)
+	f := newFrontWith(t, s, o)
+	shown.Store(erp)
+	f.drop(t, f.send(t, "", "", onePost))
+	shown.Store(crm)
+	if _, answer := take(t, f.send(t, "", "", onePost)); !strings.Contains(answer, "<tns:authorId>crm<") || made(t, s, "Post") != 2 {
+		t.Errorf("there are %d posts: %s", made(t, s, "Post"), answer)
+	}
+	shown.Store(erp)
+	if _, answer := take(t, f.send(t, "", "", onePost)); !strings.Contains(answer, "<tns:authorId>acme<") || made(t, s, "Post") != 2 {
+		t.Errorf("there are %d posts: %s", made(t, s, "Post"), answer)
 	}
 }
 
