@@ -3,6 +3,7 @@ package schema
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -36,6 +37,8 @@ type Variable struct {
 	Type *Type
 	// Default is the literal as SDL writes it, empty without one.
 	Default string
+	// Place is where it is used first, among the arguments of a field: input.title.
+	Place string
 }
 
 // Selection is one field of an answer.
@@ -203,12 +206,15 @@ func (c *compiler) storedOperation(contract *ast.Schema, op *ast.OperationDefini
 			c.at(directive.Position, "remove it", "@%s on a variable of a stored operation has no effect", directive.Name)
 		}
 	}
-	x := &expander{compiler: c, contract: contract}
+	x := &expander{compiler: c, contract: contract, places: map[string]string{}}
 	root := contract.Query
 	if o.Mutation {
 		root = contract.Mutation
 	}
 	o.Fields = x.object(root, []ast.SelectionSet{op.SelectionSet})
+	for i, v := range o.Variables {
+		o.Variables[i].Place = x.places[v.Name]
+	}
 	if o.Mutation && len(o.Fields) > 1 {
 		c.at(op.Position, "store an operation for each", "the mutation %s makes several changes: were the second refused, the first would have been made", op.Name)
 	}
@@ -231,6 +237,25 @@ func comment(group *ast.CommentGroup) string {
 type expander struct {
 	*compiler
 	contract *ast.Schema
+	places   map[string]string // of variables
+}
+
+// use notes where variables stand in an argument.
+func (x *expander) use(v *ast.Value, place string) {
+	switch v.Kind {
+	case ast.Variable:
+		if x.places[v.Raw] == "" {
+			x.places[v.Raw] = place
+		}
+	case ast.ObjectValue:
+		for _, child := range v.Children {
+			x.use(child.Value, place+"."+child.Name)
+		}
+	case ast.ListValue:
+		for i, child := range v.Children {
+			x.use(child.Value, place+"["+strconv.Itoa(i)+"]")
+		}
+	}
 }
 
 // object selects from values of one object type.
@@ -285,6 +310,9 @@ func (x *expander) unconditional(list ast.DirectiveList) {
 // field merges the selections of one member of the answer.
 func (x *expander) field(name string, nodes []*ast.Field) *Selection {
 	first := nodes[0]
+	for _, arg := range first.Arguments {
+		x.use(arg.Value, arg.Name)
+	}
 	if strings.HasPrefix(first.Name, "__") && first.Name != "__typename" {
 		x.at(first.Position, "remove it", "the schema itself, %s, is not shown in SOAP", first.Name)
 	}

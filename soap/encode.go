@@ -79,6 +79,12 @@ func (op *operation) read(body []byte) (result, error) {
 
 // elementPath says by its elements where a value of the arguments stands.
 func elementPath(parts []*part, path string) string {
+	for _, p := range parts {
+		rest, ok := strings.CutPrefix(path, p.place)
+		if ok && p.place != "" && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return p.name + rest
+		}
+	}
 	var out []string
 	for step := range strings.SplitSeq(path, ".") {
 		name, index, _ := strings.Cut(step, "[")

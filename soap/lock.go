@@ -120,6 +120,7 @@ type (
 		Optional bool   `json:"optional,omitempty"`
 		Nillable bool   `json:"nillable,omitempty"`
 		Source   string `json:"source,omitempty"`
+		Place    string `json:"place,omitempty"`
 		Clears   bool   `json:"clears,omitempty"`
 		Aside    bool   `json:"aside,omitempty"`
 		Doc      string `json:"doc,omitempty"`
@@ -194,7 +195,7 @@ func lockParts(parts []*part) []lockPart {
 }
 
 func lockPartOf(p *part) lockPart {
-	return lockPart{Name: p.name, Type: typeWord(p.typ), Optional: p.optional, Nillable: p.nillable, Source: p.source, Clears: p.clears, Aside: p.aside, Doc: p.doc}
+	return lockPart{Name: p.name, Type: typeWord(p.typ), Optional: p.optional, Nillable: p.nillable, Source: p.source, Place: p.place, Clears: p.clears, Aside: p.aside, Doc: p.doc}
 }
 
 // typeWord names a type of the contract, or one that is built in.
@@ -229,7 +230,7 @@ func (f *lockFile) text() []byte {
 
 var (
 	// inlined finds objects without others inside. A string has no line break.
-	inlined   = regexp.MustCompile(`\{\n(?:\s+"(?:name|type|optional|nillable|source|clears|aside|doc)": (?:"(?:[^"\\\n]|\\.)*"|true),?\n)+\s+\}`)
+	inlined   = regexp.MustCompile(`\{\n(?:\s+"(?:name|type|optional|nillable|source|place|clears|aside|doc)": (?:"(?:[^"\\\n]|\\.)*"|true),?\n)+\s+\}`)
 	lineBreak = regexp.MustCompile(`\n\s*`)
 )
 
@@ -342,7 +343,7 @@ func (r *lockReader) parts(in []lockPart) []*part {
 }
 
 func (r *lockReader) part(in lockPart) *part {
-	p := &part{name: in.Name, optional: in.Optional, nillable: in.Nillable, source: in.Source, clears: in.Clears, aside: in.Aside, doc: in.Doc, typ: r.types[in.Type]}
+	p := &part{name: in.Name, optional: in.Optional, nillable: in.Nillable, source: in.Source, place: in.Place, clears: in.Clears, aside: in.Aside, doc: in.Doc, typ: r.types[in.Type]}
 	if f, ok := builtInTypes[in.Type]; ok {
 		p.typ = &xsdType{base: strings.TrimSuffix(in.Type, " json"), form: f}
 	}

@@ -17,7 +17,7 @@ import (
 const ownSDL = `
 type Note @resource @auth(requires: [ANYONE]) {
   id: ID!
-  text: String! @index
+  text: String! @index @constraint(notContains: "forbidden")
   bookId: ID
   book: Book @belongsTo(field: "bookId")
 }
@@ -54,7 +54,7 @@ query Both @soap { one: answer(to: "1") weather { wind { speed } } }
 query BothFail @soap { one: answer(to: "1") failing }
 query BothRefused @soap { one: answer(to: "1") secret }
 query Shapes @soap { shapes { area ... on Circle { radius } ... on Square { side } } }
-mutation addNote($text: String!) @soap { createNote(input: {text: $text}) { text } }
+mutation addNote($words: String!) @soap { createNote(input: {text: $words}) { text } }
 fragment head on Note { text }
 `
 
@@ -121,14 +121,15 @@ func TestRootFieldsOfTheAdopterAreOperations(t *testing.T) {
 		`<ListShapes><of><kind>RAIN</kind></of></ListShapes>`: `<result><item><square><area>4</area><side>2</side></square></item><item><circle><area xsi:nil="true"/><radius>1</radius></circle></item></result>`,
 		`<ListShapes><of><kind>SNOW</kind></of></ListShapes>`: `<path>of.kind</path>`,
 		`<ListShapes><of><and/></of></ListShapes>`:            `there is no element and here`,
-		`<GetFailing/>`:                        `<code>NOT_FOUND</code><message>nobody fails like me</message>`,
-		`<GetSecret/>`:                         `<code>FORBIDDEN</code>`,
-		`<Shapes/>`:                            `<item><circle><area xsi:nil="true"/><radius>1</radius></circle></item>`,
-		`<Both/>`:                              `<result><one>1</one><weather></weather></result>`,
-		`<BothFail/>`:                          `<code>NOT_FOUND</code><message>nobody fails like me</message><path>failing</path>`,
-		`<BothRefused/>`:                       `<code>FORBIDDEN</code>`,
-		`<AddNote><text>kept</text></AddNote>`: `<result><text>kept</text></result>`,
-		`<AddNote/>`:                           `<path>text</path>`,
+		`<GetFailing/>`:                          `<code>NOT_FOUND</code><message>nobody fails like me</message>`,
+		`<GetSecret/>`:                           `<code>FORBIDDEN</code>`,
+		`<Shapes/>`:                              `<item><circle><area xsi:nil="true"/><radius>1</radius></circle></item>`,
+		`<Both/>`:                                `<result><one>1</one><weather></weather></result>`,
+		`<BothFail/>`:                            `<code>NOT_FOUND</code><message>nobody fails like me</message><path>failing</path>`,
+		`<BothRefused/>`:                         `<code>FORBIDDEN</code>`,
+		`<AddNote><words>kept</words></AddNote>`: `<result><text>kept</text></result>`,
+		`<AddNote/>`:                             `<path>words</path>`,
+		`<AddNote><words>forbidden word</words></AddNote>`:   `<path>words</path>`,
 		`<GetNoteWithBook><id>nobody</id></GetNoteWithBook>`: `<code>NOT_FOUND</code>`,
 		`<ListNotes><first xsi:nil="true"/></ListNotes>`:     `<totalCount>`,
 		`<GetTicks/>`: `faultstring`,

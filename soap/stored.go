@@ -68,7 +68,11 @@ func (n *namer) operation(o *schema.Operation) *operation {
 	op := &operation{name: storedName(o), doc: o.Description, kind: kindDocument, mutation: o.Mutation}
 	var declared []string
 	for _, v := range o.Variables {
-		op.args = append(op.args, n.input(argument{name: v.Name, typ: v.Type, defaults: v.Default}, false))
+		arg := n.input(argument{name: v.Name, typ: v.Type, defaults: v.Default}, false)
+		if v.Place != v.Name {
+			arg.place = v.Place
+		}
+		op.args = append(op.args, arg)
 		variable := "$" + v.Name + ": " + v.Type.String()
 		if v.Default != "" {
 			variable += " = " + v.Default

@@ -56,6 +56,8 @@ type part struct {
 	// source is what GraphQL calls it, empty when that is the name: of an input
 	// the field, of a result what is asked for, such as posts(limit: 5).
 	source string
+	// place is where the document of a stored operation has the argument: input.title.
+	place  string
 	clears bool // fieldsToNull: the names of fields to set to null
 	aside  bool // no part of the variables: it is read by itself
 }
