@@ -144,7 +144,11 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, envelope []byt
 	}
 	name := g.options.Undelivered.name(r, h, envelope)
 	name.set(h)
-	answer, err := g.bus.Call(ctx, g.bus.Subjects().SOAP(g.offer(r).version, g.options.Service), h, sent)
+	var answer bus.Message
+	err := name.abandoned()
+	if err == nil {
+		answer, err = g.bus.Call(ctx, g.bus.Subjects().SOAP(g.offer(r).version, g.options.Service), h, sent)
+	}
 	if err == nil && answer.Header.Get(headerContentEncoding) != "" && h.Get(headerAcceptEncoding) == "" {
 		answer.Data, err = inflate(answer.Data, codingGzip, maxAnswer, func() error { return nil })
 		delete(answer.Header, headerContentEncoding)

@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -56,10 +58,12 @@ type Undelivered struct {
 	log      *slog.Logger
 	self     string
 
-	count atomic.Int32 // of calls, for those who need not look
-	mu    sync.Mutex
-	calls map[fingerprint]lostCall
-	queue []fingerprint // in the order of their coming
+	count   atomic.Int32 // of calls, for those who need not look
+	seed    maphash.Seed
+	mu      sync.Mutex
+	calls   map[fingerprint]lostCall
+	queue   []fingerprint        // in the order of their coming
+	pending map[uint64][]*naming // the calls whose fate is open, by a hash of their bytes
 }
 
 // fingerprint is equal for the same bytes from the same caller.
@@ -78,7 +82,8 @@ func NewUndelivered(b *bus.Bus, position func() uint64, log *slog.Logger) *Undel
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Undelivered{bus: b, position: position, log: log, self: resource.NewCommandID(), calls: map[fingerprint]lostCall{}}
+	return &Undelivered{bus: b, position: position, log: log, self: resource.NewCommandID(), seed: maphash.MakeSeed(),
+		calls: map[fingerprint]lostCall{}, pending: map[uint64][]*naming{}}
 }
 
 // Run hears what other gateways notice, until ctx ends.
@@ -153,12 +158,18 @@ func (u *Undelivered) forget(call fingerprint) (c lostCall, known bool) {
 
 // naming is the name of one call on its way.
 type naming struct {
-	all    *Undelivered
-	print  func() fingerprint
-	id     string
-	since  uint64
-	again  bool
-	noting sync.Once
+	all   *Undelivered
+	print func() fingerprint
+	hash  uint64
+	conn  *proc.Conn
+	ctx   context.Context
+	id    string
+	since uint64
+	again bool
+
+	asked   atomic.Bool // its answer has not begun
+	noting  sync.Once
+	settled sync.Once
 }
 
 // name names a call that a worker is about to get with the header h: anew, or as
@@ -168,17 +179,73 @@ func (u *Undelivered) name(r *http.Request, h bus.Header, envelope []byte) *nami
 		return nil
 	}
 	shown := h[headerCertificate]
-	n := &naming{all: u, print: sync.OnceValue(func() fingerprint { return printOf(r, shown, envelope) })}
+	n := &naming{all: u, conn: proc.ConnOf(r), ctx: r.Context(), hash: maphash.Bytes(u.seed, envelope),
+		print: sync.OnceValue(func() fingerprint { return printOf(r, shown, envelope) })}
+	n.asked.Store(true)
+	for _, other := range u.alike(n) {
+		// A client that sends again at once may be faster than what tells that its
+		// connection has ended.
+		if other.gone() && other.print() == n.print() {
+			other.lost()
+		}
+	}
+	n.id, n.since = resource.NewCommandID(), u.position()
 	if u.count.Load() > 0 {
 		if lost, known := u.forget(n.print()); known {
 			n.id, n.since, n.again = lost.id, lost.since, true
 			call := n.print()
 			u.tell(notice{Call: call[:]})
-			return n
 		}
 	}
-	n.id, n.since = resource.NewCommandID(), u.position()
+	u.enter(n)
 	return n
+}
+
+// alike returns the calls whose fate is open and that may be the same.
+func (u *Undelivered) alike(n *naming) []*naming {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.pending[n.hash])
+}
+
+// enter adds a call whose fate is open.
+func (u *Undelivered) enter(n *naming) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.pending[n.hash] = append(u.pending[n.hash], n)
+}
+
+// gone reports whether the caller has gone without its answer.
+func (n *naming) gone() bool {
+	asked := n.asked.Load()
+	return n.conn.Gone(asked) || asked && n.ctx.Err() != nil
+}
+
+// abandoned returns an error when the caller has gone already. The call is not
+// carried out then: the same caller may have sent it again, and been served.
+func (n *naming) abandoned() error {
+	if n != nil && n.gone() {
+		return context.Canceled
+	}
+	return nil
+}
+
+// settle takes note that the fate is known.
+func (n *naming) settle() {
+	if n == nil {
+		return
+	}
+	n.settled.Do(func() {
+		u := n.all
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		rest := slices.DeleteFunc(u.pending[n.hash], func(other *naming) bool { return other == n })
+		if len(rest) == 0 {
+			delete(u.pending, n.hash)
+			return
+		}
+		u.pending[n.hash] = rest
+	})
 }
 
 // printOf is the fingerprint of a call: what says who sends it, the certificates
@@ -219,6 +286,7 @@ func (n *naming) lost() {
 		n.all.keep(call, lostCall{id: n.id, since: n.since, until: time.Now().Add(undeliveredFor)})
 		n.all.tell(notice{Call: call[:], ID: n.id, Since: n.since})
 	})
+	n.settle()
 }
 
 // deliver writes an answer, and takes note when it does not arrive, or when the
@@ -227,17 +295,19 @@ func (n *naming) lost() {
 func (n *naming) deliver(w http.ResponseWriter, r *http.Request, answer bus.Message) {
 	what := answer.Header.Get(headerChanges)
 	if n == nil || what == "" {
+		n.settle()
 		reply(w, answer, len(answer.Data))
 		return
 	}
 	if what == changesUnknown {
 		n.lost()
 	}
-	end := func() {}
-	if r.ProtoMajor == 1 {
+	end := n.settle
+	if n.conn != nil {
 		n.print() // the envelope need not be kept for it
-		end = proc.OnLoss(r.Context(), n.lost)
+		end = n.conn.Answer(r.Context(), n.fate)
 	}
+	n.asked.Store(false)
 	last := max(0, len(answer.Data)-1)
 	reply(w, answer, last)
 	if r.Context().Err() != nil { // the caller has gone meanwhile
@@ -245,6 +315,13 @@ func (n *naming) deliver(w http.ResponseWriter, r *http.Request, answer bus.Mess
 	}
 	end() // who has not got the last byte has no answer
 	_, _ = w.Write(answer.Data[last:])
+}
+
+func (n *naming) fate(lost bool) {
+	if lost {
+		n.lost()
+	}
+	n.settle()
 }
 
 // markChanges says in the header of an answer that the call is one that changes

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -168,6 +169,37 @@ func TestACallWhoseAnswerWasLostIsNotCarriedOutTwice(t *testing.T) {
 		if n := made(t, s, "Post"); n != count {
 			t.Errorf("%s: an equal call after the answer: there are %d posts, not %d", operation, n, count)
 		}
+	}
+}
+
+// The call comes again before anything has told the gateway that the connection
+// of the first one has ended: the system knows.
+func TestACallMayComeAgainAtOnce(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells the state of a connection")
+	}
+	s := resourcetest.New(t, os.DirFS("../examples/social"))
+	serve(t, s, trusting)
+	await(t, s)
+	f := newFront(t, s)
+	alice := token(t, "alice")
+	for n := range 60 {
+		body := fmt.Sprintf(`<CreatePost><input><title>%d</title></input></CreatePost>`, n)
+		conn := f.send(t, alice, "", body)
+		if n%2 == 0 { // else it may not even be read yet
+			_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+			if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = conn.Close()
+		if status, answer := take(t, f.send(t, alice, "", body)); status != 200 {
+			t.Fatal(answer)
+		}
+	}
+	if n := made(t, s, "Post"); n != 60 {
+		t.Errorf("there are %d posts, not 60", n)
 	}
 }
 

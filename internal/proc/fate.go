@@ -6,16 +6,17 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"sync/atomic"
 	"syscall"
 )
 
-// watched is a connection of Listen. It notices when its client goes without
-// having taken what was written last.
-type watched struct {
+// Conn is a connection of Listen. It notices when its client goes without having
+// taken its answer. A nil Conn notices nothing.
+type Conn struct {
 	*net.TCPConn
-	lost  atomic.Pointer[func()] // nil: nobody asks, or it was told
+	fate  atomic.Pointer[func(lost bool)] // nil: nobody asks, or it was told
 	state atomic.Int32
 	ended atomic.Bool // nothing more comes from the client
 }
@@ -31,20 +32,19 @@ const (
 // connection in order, has taken its answer. One that resets it has not: the
 // system does so for a program that closes a connection with unread data, and
 // when something comes after that.
-func (c *watched) Read(p []byte) (int, error) {
+func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.TCPConn.Read(p)
-	if n > 0 {
-		if c.state.Load() == left {
-			c.lost.Store(nil)
-		}
-	} else if err != nil {
+	switch {
+	case n > 0 && c.state.Load() == left:
+		c.tell(false)
+	case n == 0 && err != nil:
 		c.over(err)
 	}
 	return n, err
 }
 
 // Write implements net.Conn.
-func (c *watched) Write(p []byte) (int, error) {
+func (c *Conn) Write(p []byte) (int, error) {
 	c.state.CompareAndSwap(leaving, left)
 	n, err := c.TCPConn.Write(p)
 	if err != nil {
@@ -53,15 +53,27 @@ func (c *watched) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// Close implements net.Conn.
+func (c *Conn) Close() error {
+	c.over(net.ErrClosed)
+	return c.TCPConn.Close()
+}
+
 // over takes note of an error of the connection.
-func (c *watched) over(err error) {
+func (c *Conn) over(err error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) { // the server's own
 		return
 	}
 	c.ended.Store(true)
-	lost := c.lost.Swap(nil)
-	if lost != nil && (c.state.Load() != left || broken(err) || broken(socketError(c.TCPConn))) {
-		(*lost)()
+	if c.fate.Load() != nil {
+		c.tell(c.state.Load() != left || broken(err) || broken(socketError(c.TCPConn)))
+	}
+}
+
+// tell tells the fate of the answer, once.
+func (c *Conn) tell(lost bool) {
+	if fate := c.fate.Swap(nil); fate != nil {
+		(*fate)(lost)
 	}
 }
 
@@ -69,39 +81,59 @@ func broken(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ETIMEDOUT)
 }
 
-type connKey struct{}
-
-// withConn returns a context from which OnLoss finds the connection.
-func withConn(ctx context.Context, c net.Conn) context.Context {
-	if t, ok := c.(*tls.Conn); ok {
-		c = t.NetConn()
+// Gone reports whether the client has gone without its answer, as the system
+// knows it now: sooner than any Read tells. asked says that the answer has not
+// begun. Where a system does not tell, what was noticed before counts.
+func (c *Conn) Gone(asked bool) bool {
+	if c == nil {
+		return false
 	}
-	if w, ok := c.(*watched); ok {
-		return context.WithValue(ctx, connKey{}, w)
+	if err := socketError(c.TCPConn); broken(err) { // which is told once: no Read will say so
+		c.over(err)
+		return true
 	}
-	return ctx
+	return (asked || c.state.Load() != left) && (c.ended.Load() || ended(c.TCPConn))
 }
 
-// OnLoss has lost called, once, when it shows that the client of an HTTP/1.1
-// request goes without the answer that is about to be written: it ends the
-// connection before that is written, or resets it before it sends anything more.
-// The caller calls end before it writes the last of it. Where ctx is not that of such
-// a request, or its connection not of Listen, nothing is called. lost may run on
-// any goroutine, also after the handler has returned, and must not wait.
-func OnLoss(ctx context.Context, lost func()) (end func()) {
-	c, ok := ctx.Value(connKey{}).(*watched)
-	if !ok {
-		return func() {}
-	}
+// Answer has fate called, once, when it shows whether the client has taken the
+// answer that is about to be written: lost is true when it ends the connection
+// before all of that is written, or resets it before it sends anything more. The
+// caller calls end before it writes the last of the answer. fate may run on any
+// goroutine, also after the handler has returned, and must not wait.
+func (c *Conn) Answer(ctx context.Context, fate func(lost bool)) (end func()) {
+	c.tell(false) // of the one before: more has come since
 	c.state.Store(begun)
-	c.lost.Store(&lost)
+	c.fate.Store(&fate)
 	if c.ended.Load() || ctx.Err() != nil {
 		c.over(io.EOF)
 	}
 	return func() { c.state.CompareAndSwap(begun, leaving) }
 }
 
-// watchful is a listener of watched connections.
+type connKey struct{}
+
+// withConn returns a context from which ConnOf finds the connection.
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	if w, ok := c.(*Conn); ok {
+		return context.WithValue(ctx, connKey{}, w)
+	}
+	return ctx
+}
+
+// ConnOf is the connection of an HTTP/1.1 request; nil when it is none of Listen,
+// or is shared with other requests.
+func ConnOf(r *http.Request) *Conn {
+	if r.ProtoMajor != 1 {
+		return nil
+	}
+	c, _ := r.Context().Value(connKey{}).(*Conn)
+	return c
+}
+
+// watchful is a listener of Conns.
 type watchful struct{ *net.TCPListener }
 
 // Accept implements net.Listener.
@@ -110,5 +142,5 @@ func (l watchful) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &watched{TCPConn: c}, nil
+	return &Conn{TCPConn: c}, nil
 }

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"sync"
 	"testing"
 	"time"
 
@@ -46,7 +45,11 @@ func goWithout(t *testing.T, private bool) {
 			<-r.Context().Done()
 		}
 		if r.URL.Path != "/next" {
-			end := proc.OnLoss(r.Context(), sync.OnceFunc(func() { fates <- "lost " + r.URL.Path }))
+			end := proc.ConnOf(r).Answer(r.Context(), func(lost bool) {
+				if lost {
+					fates <- "lost " + r.URL.Path
+				}
+			})
 			_, _ = io.WriteString(w, "the answ")
 			end()
 		}

@@ -12,8 +12,8 @@ const giveUp = 20 * time.Second
 // Listen listens on a TCP address. On Linux a connection whose peer has
 // acknowledged nothing of what was sent to it for 20 s ends with ETIMEDOUT (RFC
 // 5482): a peer that the network has cut off says nothing, and the system alone
-// would go on sending to it for a quarter of an hour. Its connections tell OnLoss
-// when a client has gone without its answer.
+// would go on sending to it for a quarter of an hour. Its connections are
+// Conns.
 func Listen(address string) (net.Listener, error) {
 	c := net.ListenConfig{Control: limitSilence}
 	l, err := c.Listen(context.Background(), "tcp", address)

@@ -34,3 +34,19 @@ func socketError(c *net.TCPConn) error {
 	}
 	return syscall.Errno(code)
 }
+
+// ended reports whether a connection is no longer established on both sides.
+func ended(c *net.TCPConn) bool {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return true
+	}
+	const established = 1 // TCP_ESTABLISHED
+	var info int
+	if raw.Control(func(fd uintptr) {
+		info, err = syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_INFO)
+	}) != nil {
+		return true // it is closed
+	}
+	return err == nil && info&0xff != established // struct tcp_info begins with the state
+}
