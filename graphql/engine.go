@@ -86,8 +86,8 @@ type Call struct {
 	// map[string]any. An argument that was not given and has no default is not
 	// in it.
 	Args map[string]any
-	// Command names the call of a mutation that was sent with an idempotency
-	// key; empty for every other.
+	// Command names the call of a mutation that may be sent again: one with an
+	// idempotency key, or of SOAP. Empty for every other.
 	Command string
 }
 

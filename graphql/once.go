@@ -86,7 +86,7 @@ func (e *Engine) KeepsAnswers() bool { return e.options.Answers != nil }
 
 var (
 	errOtherRequest = fault.New(fault.Conflict, KeyConflict+"; use a new key")
-	errUnknown      = fault.New(fault.Conflict, "it is not known whether the first request with this idempotency key did this; look, and use a new key")
+	errUnknown      = fault.New(fault.Conflict, "it is not known whether this was done when the request was sent first; look, and send it as a new one, with a new idempotency key if it had one")
 	errStillRuns    = fault.New(fault.Timeout, "the first request with this idempotency key still runs; try again")
 	errNoAnswers    = fault.New(fault.BadRequest, "idempotency keys are not kept here; send the request without one")
 )
