@@ -16,12 +16,18 @@ import (
 // The zero value is that of a message in the clear.
 type secrecy struct {
 	message   *wssec.Opened     // nil: nothing was encrypted
-	doubtful  bool              // encrypted weakly, and not known to be a partner's that may do so
+	doubtful  bool              // not known to be of who encrypted it, where that matters
 	recipient *x509.Certificate // of the sender; nil: none is known
 }
 
-// open decrypts a message to us.
-func (s *Service) open(r *request) *failure {
+// open decrypts a message to us; private: nobody on the way could read it.
+//
+// Anybody can encrypt for us, and who has overheard a message can send what is
+// encrypted in it as a part of another: the answer, or a fault, would tell what it
+// says. So where messages can be overheard, and wherever a cipher is weak, such a
+// message is doubtful until a signature is found that covers what was encrypted,
+// which nobody can make who does not know it.
+func (s *Service) open(r *request, private bool) *failure {
 	security := r.security()
 	if !security.Exists() || !wssec.IsEncrypted(security) {
 		return nil
@@ -31,34 +37,56 @@ func (s *Service) open(r *request) *failure {
 	if err != nil {
 		return undecipherable(err)
 	}
-	r.tree, r.secrecy.message, r.secrecy.doubtful = o.Tree, o, o.Weak != wssec.Allow{}
+	r.tree, r.secrecy.message, r.secrecy.doubtful = o.Tree, o, !private || o.Weak != wssec.Allow{}
 	return nil
 }
 
-// proved is bySignature. What was encrypted weakly is taken from partners that may
-// do so, and that signed all of it.
+// proved is bySignature, for messages that are not doubtful after it.
 func (s *Service) proved(ctx context.Context, r *request, now time.Time) (caller, *failure) {
 	who, f := s.bySignature(ctx, r, now)
 	if f != nil || !r.secrecy.doubtful {
 		return who, f
 	}
-	weak, may := r.secrecy.message.Weak, who.partner
-	if r.signed == nil || weak.CBC && !may.AllowCBC || weak.RSA15 && !may.AllowRSA15 || !r.secrecy.message.CoveredBy(r.signed) {
-		return caller{}, undecipherable(wssec.Undecipherable())
+	if !r.vouched(who.partner) {
+		return caller{}, r.secrecy.doubt()
 	}
 	r.secrecy.doubtful = false
 	return who, nil
 }
 
+// vouched reports whether the signature is of a partner that may encrypt as was
+// done, and covers what was encrypted. What stands in the Security header is
+// excepted unless it was encrypted weakly: no answer tells anything of it, and
+// credentials in it must mean the same caller.
+func (r *request) vouched(p auth.Partner) bool {
+	weak := r.secrecy.message.Weak
+	if r.signed == nil || weak.CBC && !p.AllowCBC || weak.RSA15 && !p.AllowRSA15 {
+		return false
+	}
+	if weak == (wssec.Allow{}) {
+		return r.secrecy.message.CoveredBy(r.signed, r.security())
+	}
+	return r.secrecy.message.CoveredBy(r.signed)
+}
+
 // veiled is the failure of a request as its sender may learn it. While it is
-// doubtful whether that is the partner who encrypted it, all failures are one, and
-// the answer has no trace of the request: by its differences somebody could read
-// what others sent.
+// doubtful whether that is who encrypted it, all failures are one, and the answer
+// has no trace of the request: by its differences somebody could read what others
+// sent.
 func (r *request) veiled(f *failure) (*request, *failure) {
 	if !r.secrecy.doubtful {
 		return r, f
 	}
-	return &request{version: r.version}, undecipherable(wssec.Undecipherable())
+	return &request{version: r.version}, r.secrecy.doubt()
+}
+
+// doubt is the one failure of doubtful messages. Whether they are weak can be seen
+// by everybody.
+func (s *secrecy) doubt() *failure {
+	if s.message.Weak != (wssec.Allow{}) {
+		return undecipherable(wssec.Undecipherable())
+	}
+	return insecure(wire(wssec.FailedCheck), "over http, all that is encrypted must be covered by the signature of its sender; until it is, no other mistake of the message is told")
 }
 
 // confidential reports whether nobody on the way could read a password, or send

@@ -29,7 +29,7 @@ func NewReader(m *schema.Model, keys *wssec.Keys, a *auth.Accounts) (*Reader, er
 // Read reads an envelope as far as it can be read; the error is the fault.
 func (r *Reader) Read(envelope []byte, contentType string) error {
 	h := bus.Header{headerPrivate: {"1"}}
-	request, f := readEnvelope(envelope, contentType, r.service.contract.namespace, len(envelope), r.service.open)
+	request, f := readEnvelope(envelope, contentType, r.service.contract.namespace, len(envelope), func(q *request) *failure { return r.service.open(q, true) })
 	if f == nil {
 		_, f = r.service.principal(context.Background(), request, h)
 	}

@@ -12,6 +12,7 @@ import (
 	"math/big"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -134,12 +135,52 @@ func TestAPasswordMayComeEncryptedInASignedMessage(t *testing.T) {
 		{"encrypted and signed", withSecret(t, v.sign(t, v.alice, body), token("alice")), "<tns:authorId>alice<"},
 		{"signed", legible(), "https only"},
 		{"signed, the rest encrypted", withSecret(t, legible(), ""), "https only"},
-		{"encrypted", withSecret(t, unsigned, token("alice")), "https only"},
+		{"encrypted", withSecret(t, unsigned, token("alice")), "must be covered by the signature"},
 		{"encrypted and signed by another", withSecret(t, v.sign(t, v.alice, body), token("bob")), "different callers"},
 		{"encrypted, wrong, and signed", withSecret(t, v.sign(t, v.alice, body), strings.Replace(token("alice"), password, "x", 1)), "wsse:FailedAuthentication"},
 	} {
 		if answer := v.call(t, c.envelope); !strings.Contains(answer, c.want) && !strings.Contains(opened(t, answer, v.alice), c.want) {
 			t.Errorf("%s: %s", c.what, answer)
+		}
+	}
+}
+
+// Anybody may encrypt for us. Who has overheard what others have encrypted must
+// not get it in the clear by sending it as something of its own.
+func TestWhatOthersEncryptedIsNotToldToWhoSendsIt(t *testing.T) {
+	t.Parallel()
+	v := newSafe(t)
+	secret := `<t:CreatePost><t:input><t:title>Secret Fish</t:title></t:input></t:CreatePost>`
+	encrypted := func(body string) string { return encrypt(t, strings.Replace(bare, "BODY", body, 1)) }
+	overheard := encrypt(t, v.sign(t, v.alice, strings.Replace(bare, "BODY", secret, 1)))
+	if answer := v.call(t, overheard); !strings.Contains(opened(t, answer, v.alice), "Secret Fish") {
+		t.Fatalf("alice: %s", answer)
+	}
+	unsigned := regexp.MustCompile(`<wsu:Timestamp.*?</wsu:Timestamp>|<wsse:BinarySecurityToken.*?</wsse:BinarySecurityToken>|<ds:Signature .*?</ds:Signature>`).ReplaceAllString(overheard, "")
+	text := encrypted("urn:secret-fish")
+	data := text[strings.Index(text, "<xenc:EncryptedData"):strings.Index(text, "</s:Body>")]
+	key := text[strings.Index(text, "<xenc:EncryptedKey"):strings.Index(text, "</wsse:Security>")]
+	withKey := func(envelope string) string {
+		return strings.Replace(envelope, "</wsse:Security>", key+"</wsse:Security>", 1)
+	}
+	const wsa = "http://www.w3.org/2005/08/addressing"
+	header := `<s:Header><a:Action xmlns:a="` + wsa + `">urn:tidings:v1:SocialService/CreatePost</a:Action><a:MessageID xmlns:a="` + wsa + `">urn:m</a:MessageID></s:Header><s:Body>`
+	var first string
+	for what, envelope := range map[string]string{
+		"as one's own":             unsigned,
+		"an id":                    strings.Replace(text, data, "<t:GetPost><t:id>"+data+"</t:id></t:GetPost>", 1),
+		"an operation":             encrypted("<t:SecretFish/>"),
+		"beside a signed body":     withKey(strings.Replace(v.sign(t, v.old, strings.Replace(strings.Replace(bare, "BODY", createFish, 1), "<s:Body>", header, 1)), "urn:m<", data+"<", 1)),
+		"of the service's own":     encrypted("<t:GetServiceInfo/>"),
+		"no envelope after it all": encrypted("<a/><b/>"),
+	} {
+		_, answer := v.post(t, http.Header{"Content-Type": {"text/xml"}, "Authorization": {"Bearer " + token(t, "bob")}}, envelope)
+		answer = reqIDs.ReplaceAllString(answer, "")
+		if first == "" {
+			first = answer
+		}
+		if answer != first || !strings.Contains(answer, "must be covered by the signature") {
+			t.Errorf("%s: %s", what, answer)
 		}
 	}
 }
