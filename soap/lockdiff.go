@@ -78,6 +78,7 @@ func (d *differ) add(e Effect, format string, args ...any) {
 }
 
 func (d *differ) operations() {
+	others := 0
 	for _, op := range d.old.operations {
 		now := d.new.byName[op.name]
 		if now == nil {
@@ -89,13 +90,16 @@ func (d *differ) operations() {
 			d.parts(op.name+"Response", []*part{op.result}, []*part{now.result}, true)
 		}
 		if op.document != now.document || op.kind != now.kind {
-			d.add(EffectNone, "%s is carried out another way", op.name)
+			others++
 		}
 	}
 	for _, op := range d.new.operations {
 		if d.old.byName[op.name] == nil {
 			d.add(EffectNone, "the operation %s is new", op.name)
 		}
+	}
+	if others > 0 {
+		d.add(EffectNone, "documents of operations are others: %d", others)
 	}
 }
 
