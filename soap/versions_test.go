@@ -9,6 +9,7 @@ import (
 
 	"tidings/fault"
 	"tidings/graphql"
+	"tidings/job"
 	"tidings/resource/resourcetest"
 	"tidings/soap"
 )
@@ -44,7 +45,7 @@ func versions(t *testing.T, o soap.Options) (*world, soap.Options) {
 	return &world{Service: s, url: edge(t, s, o)}, o
 }
 
-// dial posts the body's element of a version to a path.
+// dial posts the body's element of a version to a path, as alice.
 func (w *world) dial(t *testing.T, path, version, body string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+path, strings.NewReader(
@@ -53,6 +54,7 @@ func (w *world) dial(t *testing.T, path, version, body string) string {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "text/xml")
+	r.Header.Set("Authorization", "Bearer "+token(t, "alice"))
 	return w.read(t, r)
 }
 
@@ -115,6 +117,32 @@ func TestAnOldVersionKeepsItsShapeBesideTheNewest(t *testing.T) {
 	}
 	if wsdl := w.get(t, "/v1/SocialService?wsdl"); strings.Contains(wsdl, "Other") || !strings.Contains(wsdl, `location="http://localhost/v1/SocialService"`) {
 		t.Errorf("the WSDL of v1 is not that of its lock:\n%s", wsdl)
+	}
+}
+
+func TestWorkIsSubmittedAndToldInTheShapeOfItsVersion(t *testing.T) {
+	t.Parallel()
+	s := resourcetest.New(t, fstest.MapFS{"s.graphql": {Data: []byte(grownSDL)}})
+	jobs, err := job.Open(t.Context(), s.Bus, job.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := soap.Options{TrustTransport: true, Address: "http://localhost", Version: "v2", Jobs: jobs, Locks: []*soap.Lock{lockOf(t, modelOf(t, youngSDL), "v1")}}
+	serve(t, s, o)
+	await(t, s)
+	w := &world{Service: s, url: edge(t, s, o)}
+	for version, want := range map[string]string{
+		"v1": `<tns:text>v1</tns:text><tns:kind>A</tns:kind><tns:parts><tns:item><tns:name>p</tns:name></tns:item></tns:parts></tns:note>`,
+		"v2": `<tns:text>v2</tns:text><tns:kind>A</tns:kind><tns:more>more</tns:more>`,
+	} {
+		path := "/" + version + "/SocialService"
+		id := element(t, w.dial(t, path, version, `<SubmitCreateNotes><inputs><item><text>`+version+`</text></item></inputs></SubmitCreateNotes>`), "jobId")
+		eventually(t, "the job is over", func() bool {
+			return strings.Contains(w.dial(t, path, version, `<GetJob><jobId>`+id+`</jobId></GetJob>`), "DONE")
+		})
+		if got := w.dial(t, path, version, `<GetJobResult><jobId>`+id+`</jobId></GetJobResult>`); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", version, got, want)
+		}
 	}
 }
 
