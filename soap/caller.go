@@ -29,12 +29,11 @@ func (s *Service) principal(ctx context.Context, r *request, h bus.Header) (auth
 	if f != nil {
 		return auth.Principal{}, f
 	}
-	private := h.Get(headerPrivate) == "1"
 	var who caller
 	for _, look := range [...]func() (caller, *failure){
 		func() (caller, *failure) { return s.proved(ctx, r, now) },
-		func() (caller, *failure) { return s.byToken(ctx, token, private || r.confidential(token)) },
-		func() (caller, *failure) { return s.byHTTP(ctx, h.Get(headerAuthorization), private) },
+		func() (caller, *failure) { return s.byToken(ctx, token, r.private || r.confidential(token)) },
+		func() (caller, *failure) { return s.byHTTP(ctx, h.Get(headerAuthorization), r.private) },
 	} {
 		found, f := look()
 		if f != nil {

@@ -49,6 +49,8 @@ type request struct {
 	action  string         // of the media type, or empty
 	sent    *graphql.Sent  // how its gateway calls it; nil: not at all
 	named   bool           // its idempotency key is the wsa:MessageID
+	private bool           // nobody on the way could read or change it
+	network string         // where an anonymous sender is, followed by a blank; empty: the sender has a name
 	echo    []byte         // the Security header of the answer, or empty
 	op      *operation     // what the payload names; nil until it was looked up
 

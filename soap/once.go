@@ -27,19 +27,37 @@ func (s *Service) identify(r *request, q *graphql.Request) *failure {
 	switch {
 	case err != nil:
 		return failed(err)
+	case key != "" && !r.intact(s.contract.namespace, optionsName):
+		return insecure(invalidSecurity, "over http, the header "+optionsName+" of a signed message must be signed, too")
 	case key != "":
-		q.IdempotencyKey = storedKey("key", key)
-	case r.addressing.messageID != "" && s.engine.KeepsAnswers():
+		q.IdempotencyKey = r.storedKey("key", key)
+	case r.addressing.messageID != "" && s.engine.KeepsAnswers() && r.intact(r.addressing.dialect.namespace, "MessageID"):
 		r.named = true
-		q.IdempotencyKey = storedKey("message", r.addressing.messageID)
+		q.IdempotencyKey = r.storedKey("message", r.addressing.messageID)
 	}
 	return nil
 }
 
-// storedKey is a key as the engine gets it: apart from those of GraphQL, and of
-// one length.
-func storedKey(kind, key string) string {
-	sum := sha256.Sum256([]byte(key))
+// intact reports whether the header blocks of a name are what the sender wrote,
+// as far as that can be told: nobody on the way could change them, or the message
+// is signed and they are, too. With the name of an older message a signed one
+// would get that one's answer, and not be carried out.
+func (r *request) intact(space, local string) bool {
+	if r.private || r.signed == nil {
+		return true
+	}
+	for _, block := range r.headers {
+		if block.Is(space, local) && !r.signed.Covers(block) {
+			return false
+		}
+	}
+	return true
+}
+
+// storedKey is a key as the engine gets it: apart from those of GraphQL and, of
+// callers without a name, of those at other addresses; and of one length.
+func (r *request) storedKey(kind, key string) string {
+	sum := sha256.Sum256([]byte(r.network + key))
 	return "soap-" + kind + "-" + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 

@@ -144,7 +144,7 @@ func (s *Service) refused(ctx context.Context, r *request, f *failure, asked bus
 // call does what the envelope asks for.
 func (s *Service) call(ctx context.Context, r *request, h bus.Header) ([]byte, *failure) {
 	ctx = callerContext(ctx, h)
-	r.sent = sentOf(h)
+	r.sent, r.private = sentOf(h), h.Get(headerPrivate) == "1"
 	op, f := s.contract.operation(r, h.Get(headerAction))
 	if f != nil {
 		return nil, f
@@ -155,6 +155,9 @@ func (s *Service) call(ctx context.Context, r *request, h bus.Header) ([]byte, *
 	who, f := s.principal(ctx, r, h)
 	if f != nil {
 		return nil, f
+	}
+	if who.Anonymous() {
+		r.network = quota.Network(quota.Client(ctx)) + " "
 	}
 	return s.run(ctx, who, op, r)
 }

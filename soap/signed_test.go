@@ -49,6 +49,8 @@ func newNotary(t *testing.T) *notary {
 	serveFor(t, s, o, accounts)
 	await(t, s)
 	n.plain = edge(t, s, o)
+	o.TrustTransport = true
+	n.private = edge(t, s, o)
 	return n
 }
 
@@ -169,6 +171,42 @@ func TestWrappedMessagesAreNotCarriedOut(t *testing.T) {
 // forged is another Body, which has the Id of none that was signed.
 func forged(body string) string {
 	return strings.NewReplacer("<title>T", "<title>U", `"body"`, `"other"`).Replace(body)
+}
+
+// Who sits on the way must not be able to give a signed message the name of an
+// older one, whose answer would come in the place of its own.
+func TestNamesOfSignedMessagesAreSignedToo(t *testing.T) {
+	t.Parallel()
+	n := newNotary(t)
+	named := func(header string) string {
+		return n.sign(t, n.crm, strings.Replace(message(""), "<s:Body>", "<s:Header>"+header+"</s:Header><s:Body>", 1))
+	}
+	const key = `<RequestOptions><idempotencyKey>k</idempotencyKey></RequestOptions>`
+	if got := n.call(t, n.plain, named(key), nil, nil); !strings.HasPrefix(got, "wsse:InvalidSecurity over http") {
+		t.Errorf("a key: %s", got)
+	}
+	if first, second := n.created(t, n.private, named(key)), n.created(t, n.private, named(key)); first != second {
+		t.Errorf("a key over https: %s and %s", first, second)
+	}
+	const id = `<a:Action xmlns:a="http://www.w3.org/2005/08/addressing">CreatePost</a:Action><a:MessageID xmlns:a="http://www.w3.org/2005/08/addressing">urn:m</a:MessageID>`
+	if first, second := n.created(t, n.plain, named(id)), n.created(t, n.plain, named(id)); first == second {
+		t.Errorf("a message: %s twice", first)
+	}
+	if first, second := n.created(t, n.private, named(id)), n.created(t, n.private, named(id)); first != second {
+		t.Errorf("a message over https: %s and %s", first, second)
+	}
+}
+
+// created sends a message and returns the id of the post that it has made.
+func (n *notary) created(t *testing.T, url, envelope string) string {
+	t.Helper()
+	_, answer := (&world{url: url}).post(t, http.Header{"Content-Type": {"text/xml"}}, envelope)
+	_, rest, _ := strings.Cut(answer, "<tns:id>")
+	id, _, ok := strings.Cut(rest, "<")
+	if !ok {
+		t.Fatal(answer)
+	}
+	return id
 }
 
 func TestAnswersToSignedMessagesAreSigned(t *testing.T) {
