@@ -57,6 +57,11 @@ func newContract(m *schema.Model, o Options) (*contract, error) {
 	if op := b.info(c.operations); op != nil {
 		c.operations = append(c.operations, op)
 	}
+	for _, op := range c.operations {
+		if op.document != "" && op.result.typ.fieldsBelow() > maxFields {
+			return nil, fmt.Errorf("soap: the result of %s would have more than %d fields, those inside of others included: hide some, or the operation, by @soap(expose: false), and store an operation that asks for what is needed", op.name, maxFields)
+		}
+	}
 	slices.SortStableFunc(c.operations, func(x, y *operation) int { return cmp.Compare(x.name, y.name) })
 	for _, types := range b.types {
 		c.types = append(c.types, types...)

@@ -1,6 +1,7 @@
 package soap_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -61,5 +62,30 @@ func TestEmbeddedObjectsInXML(t *testing.T) {
 	}
 	if want := `{"input":{"hero":{"video":{"url":"https://a.org/"}},"blocks":[[{"text":{"body":"b"}}]],"meta":{"a": 1}}}`; string(variables) != want {
 		t.Errorf("got %s, want %s", variables, want)
+	}
+}
+
+// Objects within objects multiply: thirty types can ask for a thousand million
+// fields.
+func TestAResultThatWouldBeVastIsRefused(t *testing.T) {
+	t.Parallel()
+	var sdl strings.Builder
+	sdl.WriteString("type Query { vast: T0 @busRequest(subject: \"a.b\") }\n")
+	for i := range 30 {
+		fmt.Fprintf(&sdl, "type T%d { leaf: Int", i)
+		for j := i + 1; j < 30; j++ {
+			fmt.Fprintf(&sdl, " f%d: T%d", j, j)
+		}
+		sdl.WriteString(" }\n")
+	}
+	for text, want := range map[string]string{sdl.String(): "the result of GetVast would have more than 4000 fields", strings.Replace(sdl.String(), "vast: T0", "vast: T25", 1): ""} {
+		m, err := schema.Load(fstest.MapFS{"schema.graphql": {Data: []byte(text)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = soap.WSDL(m, soap.Options{Address: "http://localhost"}, false)
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "@soap(expose: false)")) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }

@@ -42,6 +42,8 @@ type xsdType struct {
 	facets string // of a restricted simple type, as XSD
 	// condition is the GraphQL type of what a variant may hold.
 	condition string
+	// width is how many fields a selection has, once it was counted.
+	width int
 }
 
 type enumValue struct{ name, doc string }
@@ -265,6 +267,9 @@ func (t *xsdType) ref() string {
 
 // selection is the GraphQL selection set that answers with this type, empty for a leaf.
 func (t *xsdType) selection() string {
+	if t.fieldsBelow() > maxFields {
+		return " { __typename }" // the contract is refused
+	}
 	switch t.form {
 	case formList:
 		return t.item.typ.selection()
@@ -290,3 +295,19 @@ func (p *part) selection() string {
 
 // member is what GraphQL calls an element of an input.
 func (p *part) member() string { return cmp.Or(p.source, p.name) }
+
+// maxFields bounds what one operation asks for: objects within objects can multiply.
+const maxFields = 4_000
+
+// fieldsBelow is how many fields the selection of a type has, all levels together.
+func (t *xsdType) fieldsBelow() int {
+	if t.form == formList {
+		return t.item.typ.fieldsBelow()
+	}
+	if t.width == 0 {
+		for _, f := range t.fields {
+			t.width = min(t.width+1+f.typ.fieldsBelow(), 1<<20)
+		}
+	}
+	return t.width
+}
