@@ -52,6 +52,24 @@ func newContracts(m *schema.Model, o Options) ([]*contract, error) {
 	return contracts, nil
 }
 
+// Verify says why the schema gives no contract that the engine could serve: two
+// names that are one in XML, or a stored operation that cannot be run. A version
+// that is locked needs none; whether it is held Lock.Check says.
+func Verify(m *schema.Model, e *graphql.Engine, o Options) error {
+	o, err := o.withDefaults()
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(o.Locks, func(l *Lock) bool { return l.Version == o.Version }) {
+		return nil
+	}
+	c, err := newContract(m, o)
+	if err != nil {
+		return err
+	}
+	return c.runs(e)
+}
+
 // path is where the contract's version is called.
 func (c *contract) path() string { return "/" + c.version + "/" + c.service }
 

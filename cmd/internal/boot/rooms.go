@@ -145,7 +145,15 @@ func (c Config) LoadSchema() (*schema.Model, error) {
 	}
 	// Go functions are registered nowhere here: what nothing else answers, a
 	// service on the bus neither, cannot be served. This engine only checks.
-	if _, err := graphql.New(m, nil, nil, graphql.Options{Services: new(service.Client)}); err != nil {
+	engine, err := graphql.New(m, nil, nil, graphql.Options{Services: new(service.Client)})
+	if err != nil {
+		return nil, fmt.Errorf("schema %s is refused:\n%w", c.Schema, err)
+	}
+	locks, err := c.Locks()
+	if err != nil {
+		return nil, err
+	}
+	if err := soap.Verify(m, engine, soap.Options{Service: c.ServiceName(), Version: c.SOAPVersion, Locks: locks}); err != nil {
 		return nil, fmt.Errorf("schema %s is refused:\n%w", c.Schema, err)
 	}
 	return m, nil
