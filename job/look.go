@@ -66,6 +66,8 @@ func (j *Jobs) Page(ctx context.Context, who auth.Principal, id string, number i
 	switch {
 	case number < 0 || number >= r.Parts:
 		return Page{}, &fault.Error{Code: fault.NotFound, Field: "page", Message: fmt.Sprintf("the job has %d pages", r.Parts)}
+	case number == r.Next && r.Begun && s.State.Final():
+		return Page{}, &fault.Error{Code: fault.NotFound, Field: "page", Message: fmt.Sprintf("the items of this page may have been carried out, or some of them, and what came of them is not known: the job is %s; read the records", s.State)}
 	case number >= r.Next && s.State.Final():
 		return Page{}, &fault.Error{Code: fault.NotFound, Field: "page", Message: fmt.Sprintf("the items of this page were not carried out: the job is %s", s.State)}
 	case number >= r.Next:
@@ -93,13 +95,17 @@ func (j *Jobs) results(ctx context.Context, id string, number int) (part, error)
 	return p, err
 }
 
-// Cancel ends a job that goes on, when the part that is at work is done, and
-// tells how it is then; one that is over stays as it is. Faults as those of Look.
+// Cancel ends a job that goes on, and tells how it is then; one that is over stays
+// as it is. The part that is at work is still carried out and counted, unless its
+// worker dies. Faults as those of Look.
 func (j *Jobs) Cancel(ctx context.Context, who auth.Principal, id string) (Status, error) {
 	if _, err := j.find(ctx, who, id); err != nil {
 		return Status{}, err
 	}
 	r, err := j.change(ctx, id, func(r *record) bool {
+		if r.End != "" {
+			return false
+		}
 		r.End = Cancelled
 		return true
 	})
@@ -109,8 +115,7 @@ func (j *Jobs) Cancel(ctx context.Context, who auth.Principal, id string) (Statu
 	return r.status(id, time.Now()), nil
 }
 
-// change changes a job that goes on, unless fn says no. It returns the record as
-// it is then.
+// change changes a job, unless fn says no. It returns the record as it is then.
 func (j *Jobs) change(ctx context.Context, id string, fn func(*record) bool) (r record, err error) {
 	err = j.bucket.Update(ctx, id, func(value []byte) ([]byte, error) {
 		if value == nil {
@@ -119,7 +124,7 @@ func (j *Jobs) change(ctx context.Context, id string, fn func(*record) bool) (r 
 		if r, err = decodeRecord(value); err != nil {
 			return nil, err
 		}
-		if r.End != "" || !fn(&r) {
+		if !fn(&r) {
 			return nil, nil
 		}
 		r.Updated = time.Now().UTC()

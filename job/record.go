@@ -1,6 +1,7 @@
 package job
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -85,12 +86,15 @@ func (h holding) bytes() (n int64) {
 	return n
 }
 
+// encode writes what is kept. What came as JSON stays as it came, and as long.
 func encode(v any) []byte {
-	raw, err := json.Marshal(v)
-	if err != nil {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
 		panic("job: what is kept cannot be encoded: " + err.Error()) // it came by JSON
 	}
-	return raw
+	return out.Bytes()
 }
 
 // decodeRecord reads a record. What others may have written is held to what the

@@ -63,7 +63,7 @@ func (j *Jobs) take(ctx context.Context, task bus.Task, run Runner) error {
 		}
 		r.Next, r.Begun, r.Since = r.Next+1, false, 0
 		r.Done, r.Failed = r.Done+done, r.Failed+failed
-		if r.Next == r.Parts {
+		if r.Next == r.Parts && r.End == "" { // and was not cancelled meanwhile
 			r.End = Done
 		}
 		return true
@@ -83,7 +83,7 @@ func (j *Jobs) begin(ctx context.Context, t turn) (r record, again bool, err err
 	}
 	over := false
 	r, err = j.change(ctx, t.Job, func(r *record) bool {
-		over, again = r.Next != t.Part, r.Begun
+		over, again = r.End != "" || r.Next != t.Part, r.Begun
 		if over {
 			return false
 		}
@@ -153,7 +153,7 @@ func (j *Jobs) keep(ctx context.Context, t turn, p part, revision uint64, tries 
 	done := part{First: p.First, Outcomes: trimmed(p.Outcomes, p.Items)}
 	key := partKey(t.Job, t.Part)
 	_, err := j.bucket.Put(ctx, key, encode(done), revision)
-	if fault.Is(err, fault.Unavailable) && tries >= maxFull {
+	if fault.Is(err, fault.PayloadTooLarge) || fault.Is(err, fault.Unavailable) && tries >= maxFull {
 		for i := range done.Outcomes {
 			done.Outcomes[i].Result = nil
 		}
@@ -168,6 +168,9 @@ func (j *Jobs) keep(ctx context.Context, t turn, p part, revision uint64, tries 
 // lost ends a job of which a part is gone.
 func (j *Jobs) lost(ctx context.Context, t turn) error {
 	_, err := j.change(ctx, t.Job, func(r *record) bool {
+		if r.End != "" {
+			return false
+		}
 		r.End, r.Reason = Failed, "its time was over before it was carried out: submit what is left again"
 		return true
 	})
