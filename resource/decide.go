@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
 
@@ -212,7 +213,7 @@ func (d *draft) initial(f *schema.Field, id, owner string) (json.RawMessage, err
 		return quoted(owner), nil
 	case f.OnCreate || f.OnUpdate:
 		return quoted(d.now.Format(time.RFC3339Nano)), nil
-	case isGiven:
+	case isGiven && !bytes.Equal(given, f.Default): // who may not set it may leave it as it would be
 		return d.given(f, given, schema.Create, owner)
 	case f.Default != nil:
 		return f.Default, nil

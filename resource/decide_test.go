@@ -119,6 +119,22 @@ func TestOnlyAChangedUniqueValueIsTakenAndReleased(t *testing.T) {
 	}
 }
 
+// The coercion of GraphQL adds the default to what a caller has not said: who may
+// not set the field can create the record all the same.
+func TestADefaultMayBeLeftAsItIsByWhoMayNotSetIt(t *testing.T) {
+	t.Parallel()
+	m, err := schema.Load(sdl(`type Note @resource @auth(requires: [USER], on: [CREATE]) { id: ID! text: String! rank: Int! @default(value: 7) @auth(requires: [ADMIN]) }`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for input, may := range map[string]bool{`{"text":"a"}`: true, `{"text":"a","rank":7}`: true, `{"text":"a","rank":8}`: false} {
+		_, err := resource.Decide(m, resource.Command{Type: "Note", Verb: resource.Create, Input: json.RawMessage(input), Who: alice}, nil, noon, "1")
+		if (err == nil) != may {
+			t.Errorf("%s: %v", input, err)
+		}
+	}
+}
+
 func FuzzDecide(f *testing.F) {
 	m := social(f)
 	f.Add("Post", "create", `{"title":"T","tags":["a"],"minutes":3}`, "")

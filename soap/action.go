@@ -62,6 +62,7 @@ func (r *request) actionOf(soapAction string) string {
 
 // checkAction holds SOAPAction, and wsa:Action, against the operation of the body.
 func (c *contract) checkAction(r *request, op *operation, action string) *failure {
+	action = c.ofThisService(action)
 	if c.rule == ActionIgnore {
 		action = ""
 	}
@@ -72,7 +73,18 @@ func (c *contract) checkAction(r *request, op *operation, action string) *failur
 	case action == "" && c.rule == ActionRequire:
 		return failed(fault.New(fault.BadRequest, "SOAPAction is missing: it must be %q", c.action(op)))
 	case action != "" && !c.names(op, action):
-		return failed(fault.New(fault.BadRequest, "SOAPAction says %.100q, the Body %s", action, op.name))
+		return failed(fault.New(fault.BadRequest, "SOAPAction says %.100q, the Body %s: send %q", action, op.name, c.action(op)))
 	}
 	return nil
+}
+
+// ofThisService returns an action that a client has made by itself of namespace
+// and operation, urn:x#GetUser as SOAP::Lite does or urn:x:GetUser, as the WSDL
+// has it; any other action as it is.
+func (c *contract) ofThisService(action string) string {
+	name, ok := strings.CutPrefix(action, c.namespace)
+	if !ok || name == "" || !strings.Contains("#:", name[:1]) || strings.Contains(name[1:], ":") {
+		return action
+	}
+	return c.namespace + "/" + name[1:]
 }

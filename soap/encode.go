@@ -187,11 +187,16 @@ func (e resultError) failure() *failure {
 // plainMessage leaves out that the value came by a variable of the document,
 // which no caller of SOAP knows.
 func plainMessage(message string) string {
-	if rest, ok := strings.CutPrefix(message, `Variable "$`); ok {
-		if _, rest, ok = strings.Cut(rest, `" got an invalid value at "`); ok {
-			if _, reason, ok := strings.Cut(rest, `": `); ok {
-				return reason
-			}
+	rest, ok := strings.CutPrefix(message, `Variable "$`)
+	if !ok {
+		return message
+	}
+	if _, reason, ok := strings.Cut(rest, `" got an invalid value: `); ok {
+		return reason
+	}
+	if _, rest, ok = strings.Cut(rest, `" got an invalid value at "`); ok {
+		if _, reason, ok := strings.Cut(rest, `": `); ok {
+			return reason
 		}
 	}
 	return message

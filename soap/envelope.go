@@ -29,7 +29,7 @@ const xsiNS = "http://www.w3.org/2001/XMLSchema-instance"
 
 // versionOf is the version that a media type stands for.
 func versionOf(contentType string) version {
-	if m, _ := mediaOf(contentType); m.kind == mediaType[soap12] {
+	if m := mediaOf(contentType); m.kind == mediaType[soap12] {
 		return soap12
 	}
 	return soap11
@@ -69,7 +69,7 @@ type request struct {
 // own is the namespace of the contract, for header blocks of its own; most is how
 // many bytes an envelope may have.
 func readEnvelope(data []byte, contentType, own string, most int, open func(*request) *failure) (*request, *failure) {
-	media, _ := mediaOf(contentType)
+	media := mediaOf(contentType)
 	r := &request{action: media.action, version: versionOf(contentType), size: len(data)}
 	var err error
 	if r.tree, err = xmltree.ScanWithin(data, media.charset, most); err != nil {

@@ -3,6 +3,7 @@ package soap
 import (
 	"cmp"
 	"strconv"
+	"strings"
 
 	"tidings/fault"
 	"tidings/xmltree"
@@ -88,16 +89,26 @@ func (f *failure) envelope(v version, namespace string, echo []byte) []byte {
 	eleven, twelve, sub := f.codes()
 	if v == soap11 {
 		out = append(out, "<faultcode>"+eleven+"</faultcode><faultstring>"...)
-		out = append(xmltree.AppendText(out, f.Message), "</faultstring><detail>"...)
+		out = append(xmltree.AppendText(out, f.reason()), "</faultstring><detail>"...)
 		out = append(f.detail(out), "</detail>"...)
 	} else {
 		out = append(out, "<soap:Code><soap:Value>"+twelve+"</soap:Value>"...)
 		out = appendSubcodes(out, f.problem.broader(), sub)
 		out = append(out, `</soap:Code><soap:Reason><soap:Text xml:lang="en">`...)
-		out = append(xmltree.AppendText(out, f.Message), "</soap:Text></soap:Reason><soap:Detail>"...)
+		out = append(xmltree.AppendText(out, f.reason()), "</soap:Text></soap:Reason><soap:Detail>"...)
 		out = append(f.problem.appendDetail(f.detail(out)), "</soap:Detail>"...)
 	}
 	return append(out, "</soap:Fault></soap:Body></soap:Envelope>"...)
+}
+
+// reason is the message for those who see nothing else of the fault: with the path
+// of the value to blame, where the message does not name it.
+func (f *failure) reason() string {
+	name, _, _ := strings.Cut(f.Field[strings.LastIndexByte(f.Field, '.')+1:], "[")
+	if f.Field == "" || strings.Contains(f.Message, name) {
+		return f.Message
+	}
+	return f.Field + ": " + f.Message
 }
 
 // appendSubcodes writes subcodes, each inside of the one before it; empty ones are

@@ -93,8 +93,8 @@ func (g *Gateway) wsdl(w http.ResponseWriter, r *http.Request) {
 }
 
 func (g *Gateway) post(w http.ResponseWriter, r *http.Request) {
-	media, err := mediaOf(r.Header.Get("Content-Type"))
-	if err != nil || !slices.Contains(mediaType[:], media.kind) {
+	media := mediaOf(r.Header.Get("Content-Type"))
+	if !slices.Contains(mediaType[:], media.kind) {
 		w.Header().Set("Accept-Post", strings.Join(mediaType[:], ", "))
 		http.Error(w, "send the envelope as text/xml (SOAP 1.1) or application/soap+xml (SOAP 1.2)", http.StatusUnsupportedMediaType)
 		return

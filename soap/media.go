@@ -1,6 +1,7 @@
 package soap
 
 import (
+	"cmp"
 	"mime"
 	"strings"
 )
@@ -8,14 +9,34 @@ import (
 // media is what a Content-Type says of an envelope.
 type media struct{ kind, charset, action string }
 
-// mediaOf reads a Content-Type. Of a malformed one it returns what can be known,
-// and an error.
-func mediaOf(contentType string) (media, error) {
+// mediaOf reads a Content-Type; of a malformed one, what can be known.
+func mediaOf(contentType string) media {
 	if m, ok := plainMedia(contentType); ok {
-		return m, nil
+		return m
 	}
 	kind, params, err := mime.ParseMediaType(contentType)
-	return media{kind, params["charset"], params["action"]}, err
+	if err != nil {
+		return looseMedia(contentType)
+	}
+	return media{kind, params["charset"], params["action"]}
+}
+
+// looseMedia reads a Content-Type whose parameters are not as RFC 2045 wants them:
+// an action without quotes, or a charset without a value, as some clients write.
+func looseMedia(contentType string) (m media) {
+	kind, rest, _ := strings.Cut(contentType, ";")
+	m.kind = strings.ToLower(strings.TrimSpace(kind))
+	for param := range strings.SplitSeq(rest, ";") {
+		name, value, _ := strings.Cut(param, "=")
+		value = strings.Trim(strings.TrimSpace(value), `"`)
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case "charset":
+			m.charset = cmp.Or(m.charset, value)
+		case "action":
+			m.action = cmp.Or(m.action, value)
+		}
+	}
+	return m
 }
 
 // plainMedia reads what nearly all clients send, a media type of SOAP with at

@@ -13,9 +13,10 @@ import (
 func TestRuleForSOAPAction(t *testing.T) {
 	t.Parallel()
 	const right, wrong = `"urn:tidings:v1:SocialService/ListUsers"`, `"urn:tidings:v1:SocialService/GetUser"`
+	const made = `"urn:tidings:v1:SocialService#ListUsers"` // as SOAP::Lite makes one of a namespace and a name
 	addressed := `<a:Action>urn:tidings:v1:SocialService/ListUsers</a:Action>`
 	for rule, want := range map[soap.ActionRule]map[string]bool{ // which actions are refused
-		"":                 {"": false, `""`: false, right: false, "ListUsers": false, wrong: true},
+		"":                 {"": false, `""`: false, right: false, "ListUsers": false, made: false, wrong: true, "nonsense": true},
 		soap.ActionMatch:   {"": false, `""`: false, right: false, "ListUsers": false, wrong: true},
 		soap.ActionRequire: {"": true, `""`: true, right: false, strings.Trim(right, `"`): false, wrong: true},
 		soap.ActionIgnore:  {"": false, `""`: false, right: false, wrong: false, "nonsense": false},

@@ -334,6 +334,8 @@ Usage:
                                    take tokens back, in all processes: docs/auth.md
   api token --sub NAME [--roles USER,ADMIN] [--ttl 24h] [--data DIR]
                                    print a token of the development key
+  api soap lock                    write down what SOAP partners see as a version: api soap lock --help
+  api soap check                   say which locked versions the schema breaks
   api soap secret NAME             make a secret for an account of SOAP callers
   api soap password                hash a password for one, read from the standard input
   api soap certificate FILE        print how an account names a certificate (PEM)
