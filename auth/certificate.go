@@ -39,7 +39,14 @@ type certificates struct {
 	issued      map[[2]string]*entry // by issuer and subject
 	authorities *x509.CertPool
 	trusted     bool // there are authorities
-	known       []*x509.Certificate
+	known       []knownCertificate
+}
+
+// knownCertificate is one that is found by what names it. Strangers may ask, so
+// its thumbprint is made once.
+type knownCertificate struct {
+	*x509.Certificate
+	thumbprint [sha1.Size]byte // a name, not a proof
 }
 
 func newCertificates(authorities []*x509.Certificate) certificates {
@@ -56,7 +63,7 @@ func (c *certificates) add(rule CertificateRule, e *entry) error {
 			return err
 		}
 		rule.Fingerprint = sha256.Sum256(rule.Certificate.Raw)
-		c.known = append(c.known, rule.Certificate)
+		c.known = append(c.known, knownCertificate{rule.Certificate, sha1.Sum(rule.Certificate.Raw)})
 	}
 	if rule.Fingerprint != [sha256.Size]byte{} {
 		if c.pinned[rule.Fingerprint] != nil {
@@ -199,12 +206,11 @@ func (a *Accounts) FindCertificates(ref CertificateRef) []*x509.Certificate {
 	}
 	var found []*x509.Certificate
 	for _, cert := range a.roster.Load().known {
-		sum := sha1.Sum(cert.Raw) // a name, not a proof
 		switch {
-		case len(ref.Thumbprint) > 0 && string(ref.Thumbprint) == string(sum[:]),
+		case len(ref.Thumbprint) > 0 && string(ref.Thumbprint) == string(cert.thumbprint[:]),
 			len(ref.KeyID) > 0 && string(ref.KeyID) == string(cert.SubjectKeyId),
 			ref.Serial != nil && ref.Serial.Cmp(cert.SerialNumber) == 0:
-			found = append(found, cert)
+			found = append(found, cert.Certificate)
 		}
 	}
 	return found
