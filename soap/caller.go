@@ -96,7 +96,7 @@ func (s *Service) byToken(ctx context.Context, c *credentials, private bool) (ca
 // are remembered: strangers cannot fill the memory.
 func (s *Service) fresh(ctx context.Context, c *credentials, who auth.Principal) (caller, *failure) {
 	if c.nonce != nil {
-		if f := s.once(ctx, "nonce", c.user, string(c.nonce), c.created); f != nil {
+		if f := s.once(ctx, who, "nonce", c.user, string(c.nonce), c.created); f != nil {
 			return caller{}, f
 		}
 	}
@@ -108,7 +108,12 @@ func (s *Service) fresh(ctx context.Context, c *credentials, who auth.Principal)
 }
 
 // once refuses what has come before. kind and parts are those of Replays.first.
-func (s *Service) once(ctx context.Context, kind string, parts ...string) *failure {
+// What the caller's rate will refuse is not remembered: so nobody fills the memory
+// of all, and the same may be sent again.
+func (s *Service) once(ctx context.Context, who auth.Principal, kind string, parts ...string) *failure {
+	if err := s.options.Quota.Peek(ctx, who); err != nil {
+		return failed(err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	switch err := s.options.Replays.first(ctx, kind, parts...); {

@@ -25,6 +25,8 @@ import (
 	"tidings/auth"
 	"tidings/bus"
 	"tidings/bus/bustest"
+	"tidings/graphql"
+	"tidings/quota"
 	"tidings/resource"
 	"tidings/resource/resourcetest"
 	"tidings/schema"
@@ -393,6 +395,35 @@ func TestABucketThatForgetsTooEarlyIsRefused(t *testing.T) {
 		if _, err := soap.OpenReplays(t.Context(), b, 1<<20); err == nil || !strings.Contains(err.Error(), "12m0s") {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// One partner must not fill the memory of all: what its rate refuses is not kept,
+// and may be sent again. A signed GetServiceInfo counts, too.
+func TestWhatARateRefusesIsNotRemembered(t *testing.T) {
+	t.Parallel()
+	s := resourcetest.New(t, os.DirFS("../examples/social"))
+	limits := quota.New(s.Bus, quota.Options{User: quota.Rate{Requests: 2}})
+	erp, crm := clientCert(t, "erp"), clientCert(t, "crm")
+	o := soap.Options{Address: "https://api.example.com", Replays: replays(t, s.Bus), Quota: limits}
+	serveWith(t, s, o, partners(t, erp.Leaf, crm.Leaf), graphql.Options{Quota: limits})
+	await(t, s)
+	h := &house{plain: edge(t, s, o)}
+	for _, want := range []string{"acme", "acme", "soap:Client too many requests"} {
+		token := message(digestToken("erp", erpSecret, nonce(), in(0)))
+		if got := h.call(t, h.plain, token, nil, nil); !strings.HasPrefix(got, want) {
+			t.Fatal(got)
+		}
+		if got := h.call(t, h.plain, token, nil, nil); want != "acme" && !strings.HasPrefix(got, want) {
+			t.Errorf("sent again: %s", got)
+		}
+	}
+	info := strings.NewReplacer("CreatePost", "GetServiceInfo", "<input><title>T</title></input>", "").Replace(message(""))
+	for n := range 2 {
+		_, _ = (&world{url: h.plain}).post(t, http.Header{"Content-Type": {"text/xml"}}, signAt(t, crm, info, time.Now().Add(-time.Duration(n)*time.Second)))
+	}
+	if got := h.call(t, h.plain, signAt(t, crm, message(""), time.Now()), nil, nil); !strings.HasPrefix(got, "soap:Client too many requests") {
+		t.Errorf("after two signed calls of another kind: %s", got)
 	}
 }
 

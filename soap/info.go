@@ -49,7 +49,9 @@ func (c *contract) fingerprint() string {
 func (s *Service) runInfo(ctx context.Context, op *operation, r *request) ([]byte, *failure) {
 	now := time.Now()
 	if _, f := r.readSecurity(now); f == nil { // for the Timestamp that the answer to one has
-		_, _ = s.proved(ctx, r, now) // for its signature; who it is does not matter
+		if who, f := s.proved(ctx, r, now); f == nil && !who.Anonymous() { // for its signature, which costs us one
+			_ = s.options.Quota.Request(ctx, who.Principal)
+		}
 	}
 	if _, err := s.contract.variables(op, r.payload); err != nil {
 		return nil, failed(err)

@@ -25,7 +25,7 @@ func (s *Service) bySignature(ctx context.Context, r *request, now time.Time) (c
 	if err != nil {
 		return caller{}, unproved(err)
 	}
-	if f := s.once(ctx, "signature", string(signed.Sum[:])); f != nil {
+	if f := s.once(ctx, t.caller.Principal, "signature", string(signed.Sum[:])); f != nil {
 		return caller{}, repeated(f)
 	}
 	r.signed = signed
