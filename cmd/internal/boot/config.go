@@ -20,29 +20,27 @@ import (
 
 // Config is everything that can be set from outside. Each field has a
 // variable and a flag; the flag wins. Secrets have variables only, and each of
-// these a twin NAME_FILE that names a file which holds the value.
+// these a twin NAME_FILE that names a file which holds the value. The fields stand
+// in groups, the first of which names it: so the help shows them.
 type Config struct {
-	Schema string `env:"SCHEMA" flag:"schema" envDefault:"." help:"directory of the *.graphql files"`
-	Dev    bool   `env:"DEV" flag:"dev" help:"development mode: a signing key and accounts of its own, introspection for all"`
-	Data   string `env:"DATA" flag:"data" envDefault:"data" help:"directory of the embedded log and of this process's view"`
-	Flawed bool   `env:"ALLOW_FLAWED" flag:"allow-flawed" help:"start although stored records do not fit the schema: docs/schema.md, Changing a schema"`
+	Schema   string `env:"SCHEMA" flag:"schema" envDefault:"." help:"directory of the *.graphql files" group:"Schema and data"`
+	Dev      bool   `env:"DEV" flag:"dev" help:"development mode: a signing key and accounts of its own, introspection for all"`
+	Data     string `env:"DATA" flag:"data" envDefault:"data" help:"directory of the embedded log and of this process's view"`
+	Flawed   bool   `env:"ALLOW_FLAWED" flag:"allow-flawed" help:"start although stored records do not fit the schema: docs/schema.md, Changing a schema"`
+	LogLevel string `env:"LOG_LEVEL" flag:"log-level" envDefault:"info" help:"debug, info, warn or error"`
 
-	Listen         string `env:"LISTEN" flag:"listen" envDefault:":8080" help:"address for GraphQL and SOAP (api)"`
-	Admin          string `env:"ADMIN" flag:"admin" envDefault:":9090" help:"address for /livez /readyz /startupz; empty for none"`
-	PublicURL      string `env:"PUBLIC_URL" flag:"public-url" help:"how clients reach the service, for the WSDL; default http://localhost:<port>, or https"`
-	TLSCert        string `env:"TLS_CERT" flag:"tls-cert" help:"file of the certificate (PEM, with those between it and its authority) for TLS on that address; read again when it changes"`
-	TLSKey         string `env:"TLS_KEY" flag:"tls-key" help:"file of its key (PEM)"`
-	TLSClientAuth  string `env:"TLS_CLIENT_AUTH" flag:"tls-client-auth" envDefault:"none" help:"whether clients show certificates of their own: none, optional or require"`
-	TLSClientCA    string `env:"TLS_CLIENT_CA" flag:"tls-client-ca" help:"file of the authorities (PEM) that must have issued those; none: the accounts alone say which are good"`
-	Origins        string `env:"ORIGINS" flag:"origins" help:"origins of web pages that may call and open sockets, comma separated, or *; default: the same origin"`
-	TrustTransport bool   `env:"TRUST_TRANSPORT" flag:"trust-transport" help:"a proxy in front ends TLS, so passwords of SOAP callers may come over plain HTTP"`
-	Service        string `env:"SERVICE" flag:"service" help:"name of the SOAP service; default: that of the locks beside the schema, or the directory's name and Service"`
-	SOAPAction     string `env:"SOAP_ACTION" flag:"soap-action" envDefault:"match" help:"what SOAPAction must say: match (nothing, or the body's operation), require (the body's operation) or ignore"`
-	SOAPPartial    string `env:"SOAP_PARTIAL" flag:"soap-partial" help:"errors below a SOAP result: header (the result, and a header that lists them) or fault; default: header for mutations, fault for queries"`
-	SOAPVersion    string `env:"SOAP_VERSION" flag:"soap-version" help:"version of the SOAP contract that the schema makes; default: the newest one that is locked beside it, or v1"`
-	MaxEnvelope    int    `env:"SOAP_MAX_ENVELOPE" flag:"soap-max-envelope" envDefault:"1048576" help:"bytes of a SOAP envelope, as it comes and unpacked; at most 16777216"`
+	Listen           string `env:"LISTEN" flag:"listen" envDefault:":8080" help:"address for GraphQL and SOAP (api)" group:"Addresses, TLS and proxies"`
+	Admin            string `env:"ADMIN" flag:"admin" envDefault:":9090" help:"address for /livez /readyz /startupz; empty for none"`
+	PublicURL        string `env:"PUBLIC_URL" flag:"public-url" help:"how clients reach the service, for the WSDL; default http://localhost:<port>, or https"`
+	Origins          string `env:"ORIGINS" flag:"origins" help:"origins of web pages that may call and open sockets, comma separated, or *; default: the same origin"`
+	TLSCert          string `env:"TLS_CERT" flag:"tls-cert" help:"file of the certificate (PEM, with those between it and its authority) for TLS on the public address; read again when it changes"`
+	TLSKey           string `env:"TLS_KEY" flag:"tls-key" help:"file of its key (PEM)"`
+	TLSClientAuth    string `env:"TLS_CLIENT_AUTH" flag:"tls-client-auth" envDefault:"none" help:"whether clients show certificates of their own: none, optional or require"`
+	TLSClientCA      string `env:"TLS_CLIENT_CA" flag:"tls-client-ca" help:"file of the authorities (PEM) that must have issued those; none: the accounts alone say which are good"`
+	Proxies          string `env:"TRUSTED_PROXIES" flag:"trusted-proxies" help:"networks of the proxies in front, whose X-Forwarded-For is believed, comma separated: 10.0.0.0/8"`
+	ClientCertHeader string `env:"CLIENT_CERT_HEADER" flag:"client-cert-header" help:"header in which these proxies tell the certificate of their client, such as Client-Cert (RFC 9440) or X-Forwarded-Client-Cert; believed from them alone"`
 
-	NATSURL    string `env:"NATS_URL" secret:"true" help:"servers of the bus, comma separated; none: one is embedded, and api is the worker too"`
+	NATSURL    string `env:"NATS_URL" secret:"true" help:"servers of the bus, comma separated; none: one is embedded, and api is the worker too" group:"Bus, log and view"`
 	NATSListen string `env:"NATS_LISTEN" flag:"nats-listen" help:"address where the embedded bus accepts other clients; empty for none"`
 	SyncAlways bool   `env:"SYNC_ALWAYS" flag:"sync-always" help:"force each message of the embedded log to the disk, at a tenth of the speed: survives a power cut"`
 	Prefix     string `env:"PREFIX" flag:"prefix" envDefault:"tidings" help:"first token of every subject"`
@@ -51,53 +49,67 @@ type Config struct {
 	View       string `env:"VIEW" flag:"view" help:"directory of this process's view; default: <data>/view with an embedded bus, else a temporary one"`
 	ViewMemory int    `env:"VIEW_MEMORY" flag:"view-memory" envDefault:"64" help:"MiB of records and pages that are kept in memory because they are read again; 0 for none"`
 
-	JWTSecret    string        `env:"JWT_SECRET" secret:"true" help:"secret of HS256 tokens, at least 32 bytes"`
-	JWTKeys      string        `env:"JWT_KEYS" secret:"true" help:"public keys of RS256, ES256 and EdDSA tokens, as PEM"`
-	JWTIssuer    string        `env:"JWT_ISSUER" flag:"jwt-issuer" help:"issuer that tokens must name"`
-	JWTAudience  string        `env:"JWT_AUDIENCE" flag:"jwt-audience" help:"audience that tokens must name"`
-	JWTLeeway    time.Duration `env:"JWT_LEEWAY" flag:"jwt-leeway" envDefault:"30s" help:"by how much clocks may differ"`
-	JWTJWKS      string        `env:"JWT_JWKS" flag:"jwt-jwks" help:"https URL or file of a key set that verifies tokens and may rotate"`
-	JWTIssuers   string        `env:"JWT_ISSUERS" secret:"true" help:"further makers of tokens, as JSON: docs/auth.md"`
-	JWTRefresh   time.Duration `env:"JWT_REFRESH" flag:"jwt-refresh" envDefault:"10m" help:"how often key sets are read again"`
-	JWTClaim     string        `env:"JWT_ROLES_CLAIM" flag:"jwt-roles-claim" envDefault:"roles" help:"claim of a token that holds the roles"`
-	JWTRoles     string        `env:"JWT_ROLES" flag:"jwt-roles" help:"what values of that claim grant: admin=ADMIN,notes:write=USER; default: the roles' own names"`
-	RevokedAge   time.Duration `env:"REVOKED_AGE" flag:"revoked-age" envDefault:"720h" help:"how long revoked tokens are remembered: longer than any token lives"`
-	AccountsFile string        `env:"ACCOUNTS_FILE" flag:"accounts" help:"file of the accounts for SOAP, read again when it changes"`
-	SOAPCA       string        `env:"SOAP_CA" flag:"soap-ca" help:"file of the authorities (PEM) whose certificates accounts may name by issuer and subject; read again when it changes"`
-	SOAPKey      string        `env:"SOAP_KEY" flag:"soap-key" help:"file of the private keys (PEM) that SOAP messages may be encrypted for, and the first of which signs answers to signed ones; read again when it changes"`
-	SOAPCert     string        `env:"SOAP_CERT" flag:"soap-cert" help:"file of their certificates (PEM)"`
-	Accounts     string        `env:"ACCOUNTS" secret:"true" help:"the accounts themselves: JSON, or lines of name:hash:ROLE,ROLE[:subject]: docs/auth.md"`
+	JWTSecret   string        `env:"JWT_SECRET" secret:"true" help:"secret of HS256 tokens, at least 32 bytes" group:"Tokens"`
+	JWTKeys     string        `env:"JWT_KEYS" secret:"true" help:"public keys of RS256, ES256 and EdDSA tokens, as PEM"`
+	JWTJWKS     string        `env:"JWT_JWKS" flag:"jwt-jwks" help:"https URL or file of a key set that verifies tokens and may rotate"`
+	JWTRefresh  time.Duration `env:"JWT_REFRESH" flag:"jwt-refresh" envDefault:"10m" help:"how often key sets are read again"`
+	JWTIssuer   string        `env:"JWT_ISSUER" flag:"jwt-issuer" help:"issuer that tokens must name"`
+	JWTAudience string        `env:"JWT_AUDIENCE" flag:"jwt-audience" help:"audience that tokens must name"`
+	JWTLeeway   time.Duration `env:"JWT_LEEWAY" flag:"jwt-leeway" envDefault:"30s" help:"by how much clocks may differ"`
+	JWTClaim    string        `env:"JWT_ROLES_CLAIM" flag:"jwt-roles-claim" envDefault:"roles" help:"claim of a token that holds the roles"`
+	JWTRoles    string        `env:"JWT_ROLES" flag:"jwt-roles" help:"what values of that claim grant: admin=ADMIN,notes:write=USER; default: the roles' own names"`
+	JWTIssuers  string        `env:"JWT_ISSUERS" secret:"true" help:"further makers of tokens, as JSON: docs/auth.md"`
+	RevokedAge  time.Duration `env:"REVOKED_AGE" flag:"revoked-age" envDefault:"720h" help:"how long revoked tokens are remembered: longer than any token lives"`
 
-	Limits         string        `env:"LIMITS" flag:"limits" envDefault:"enforce" help:"enforce, or measure: the log tells what is too deep, too dear or too often, and nothing of it is refused"`
-	MaxDepth       int           `env:"MAX_DEPTH" flag:"max-depth" envDefault:"10" help:"levels of fields of an operation; -1 for no limit, here and below"`
-	MaxTokens      int           `env:"MAX_TOKENS" flag:"max-tokens" envDefault:"15000" help:"tokens of a document"`
-	MaxAliases     int           `env:"MAX_ALIASES" flag:"max-aliases" envDefault:"30" help:"aliased fields of an operation"`
-	MaxRoots       int           `env:"MAX_ROOTS" flag:"max-roots" envDefault:"20" help:"root fields of an operation"`
-	MaxBody        int           `env:"MAX_BODY" flag:"max-body" envDefault:"1048576" help:"bytes of a request's body, and of a socket's message"`
-	MaxPage        int           `env:"MAX_PAGE" flag:"max-page" envDefault:"100" help:"greatest first, last and limit"`
-	MaxSnapshot    int           `env:"MAX_SNAPSHOT" flag:"max-snapshot" envDefault:"10000" help:"records that a subscription may begin with"`
-	MaxItems       int           `env:"MAX_ITEMS" flag:"max-items" help:"items of each list in arguments (1000; set, it holds for what a mutation writes too)"`
-	MaxText        int           `env:"MAX_TEXT" flag:"max-text" help:"bytes of each text in arguments (65536; set, it holds for what a mutation writes too)"`
-	MaxTime        time.Duration `env:"MAX_TIME" flag:"max-time" envDefault:"10s" help:"how long one execution may take"`
-	MaxSockets     int           `env:"MAX_SOCKETS" flag:"max-sockets" help:"sockets and event streams of one caller on each process (100; no limit in development)"`
-	MaxAddress     int           `env:"MAX_SOCKETS_ADDRESS" flag:"max-sockets-address" help:"sockets and event streams from one address on each process (1000; no limit in development)"`
-	MaxConnections int           `env:"MAX_CONNECTIONS" flag:"max-connections" envDefault:"20000" help:"sockets and event streams of a process; at the bound /readyz says 503"`
-	MaxMessages    int           `env:"MAX_MESSAGES" flag:"max-messages" envDefault:"100" help:"messages a second from one socket"`
-	InitTimeout    time.Duration `env:"INIT_TIMEOUT" flag:"init-timeout" envDefault:"10s" help:"how long a socket may take to send connection_init"`
-	MaxOperations  int           `env:"MAX_OPERATIONS" flag:"max-operations" envDefault:"100" help:"operations that run on one socket"`
-	MaxQueue       int           `env:"MAX_QUEUE" flag:"max-queue" envDefault:"1048576" help:"bytes that wait for one slow client before it is cut off"`
-	CostAnonymous  int           `env:"COST_ANONYMOUS" flag:"cost-anonymous" envDefault:"1000" help:"what one operation of an anonymous caller may cost"`
-	CostUser       int           `env:"COST_USER" flag:"cost-user" envDefault:"10000" help:"what one operation of a user may cost"`
-	CostService    int           `env:"COST_SERVICE" flag:"cost-service" envDefault:"100000" help:"what one operation of a service may cost"`
-	RateAnonymous  string        `env:"RATE_ANONYMOUS" flag:"rate-anonymous" help:"requests/cost a minute for each address; 0 for no limit (100/100000; none in development)"`
-	RateUser       string        `env:"RATE_USER" flag:"rate-user" help:"the same for each user"`
-	RateService    string        `env:"RATE_SERVICE" flag:"rate-service" help:"the same for each service"`
-	RatePasswords  string        `env:"RATE_PASSWORDS" flag:"rate-passwords" envDefault:"10/100" help:"wrong passwords of SOAP a minute: from each address/for each account; 0 for no limit"`
-	Proxies        string        `env:"TRUSTED_PROXIES" flag:"trusted-proxies" help:"networks of the proxies in front, whose X-Forwarded-For is believed, comma separated: 10.0.0.0/8"`
+	Service        string `env:"SERVICE" flag:"service" help:"name of the SOAP service; default: that of the locks beside the schema, or the directory's name and Service" group:"SOAP"`
+	SOAPVersion    string `env:"SOAP_VERSION" flag:"soap-version" help:"version of the SOAP contract that the schema makes; default: the newest one that is locked beside it, or v1"`
+	SOAPAction     string `env:"SOAP_ACTION" flag:"soap-action" envDefault:"match" help:"what SOAPAction must say: match (nothing, or the body's operation), require (the body's operation) or ignore"`
+	SOAPPartial    string `env:"SOAP_PARTIAL" flag:"soap-partial" help:"errors below a SOAP result: header (the result, and a header that lists them) or fault; default: header for mutations, fault for queries"`
+	MaxEnvelope    int    `env:"SOAP_MAX_ENVELOPE" flag:"soap-max-envelope" envDefault:"1048576" help:"bytes of a SOAP envelope, as it comes and unpacked; at most 16777216"`
+	TrustTransport bool   `env:"TRUST_TRANSPORT" flag:"trust-transport" help:"a proxy in front ends TLS, so passwords of SOAP callers may come over plain HTTP"`
+	AccountsFile   string `env:"ACCOUNTS_FILE" flag:"accounts" help:"file of the accounts for SOAP, read again when it changes"`
+	Accounts       string `env:"ACCOUNTS" secret:"true" help:"the accounts themselves: JSON, or lines of name:hash:ROLE,ROLE[:subject]: docs/auth.md"`
+	SOAPCA         string `env:"SOAP_CA" flag:"soap-ca" help:"file of the authorities (PEM) whose certificates accounts may name by issuer and subject; read again when it changes"`
+	SOAPKey        string `env:"SOAP_KEY" flag:"soap-key" help:"file of the private keys (PEM) that SOAP messages may be encrypted for, and the first of which signs answers to signed ones; read again when it changes"`
+	SOAPCert       string `env:"SOAP_CERT" flag:"soap-cert" help:"file of their certificates (PEM)"`
+	ReplayBytes    int64  `env:"SOAP_REPLAY_BYTES" flag:"soap-replay-bytes" envDefault:"134217728" help:"bytes for the digests and signatures of SOAP callers that must not come twice, of 12 minutes; then more are refused"`
 
-	ClientCertHeader string `env:"CLIENT_CERT_HEADER" flag:"client-cert-header" help:"header in which these proxies tell the certificate of their client, such as Client-Cert (RFC 9440) or X-Forwarded-Client-Cert; believed from them alone"`
+	JobsAge        time.Duration `env:"JOBS_AGE" flag:"jobs-age" envDefault:"24h" help:"how long what is submitted as a job is kept, its results too" group:"Jobs of SOAP callers"`
+	JobsBytes      int64         `env:"JOBS_BYTES" flag:"jobs-bytes" envDefault:"268435456" help:"how many bytes of jobs; at half of it new ones are refused"`
+	JobsUnfinished int           `env:"JOBS_UNFINISHED" flag:"jobs-unfinished" envDefault:"10" help:"jobs of one caller that are not finished"`
 
-	Operations       string        `env:"OPERATIONS" flag:"operations" help:"directory of registered operations: *.graphql files and manifests (docs/operations.md)"`
+	Limits        string        `env:"LIMITS" flag:"limits" envDefault:"enforce" help:"enforce, or measure: the log tells what is too deep, too dear or too often, and nothing of it is refused" group:"Limits of one operation"`
+	MaxDepth      int           `env:"MAX_DEPTH" flag:"max-depth" envDefault:"10" help:"levels of fields of an operation; -1 for no limit, here and below"`
+	MaxTokens     int           `env:"MAX_TOKENS" flag:"max-tokens" envDefault:"15000" help:"tokens of a document"`
+	MaxAliases    int           `env:"MAX_ALIASES" flag:"max-aliases" envDefault:"30" help:"aliased fields of an operation"`
+	MaxRoots      int           `env:"MAX_ROOTS" flag:"max-roots" envDefault:"20" help:"root fields of an operation"`
+	MaxBody       int           `env:"MAX_BODY" flag:"max-body" envDefault:"1048576" help:"bytes of a request's body, and of a socket's message"`
+	MaxPage       int           `env:"MAX_PAGE" flag:"max-page" envDefault:"100" help:"greatest first, last and limit"`
+	MaxSnapshot   int           `env:"MAX_SNAPSHOT" flag:"max-snapshot" envDefault:"10000" help:"records that a subscription may begin with"`
+	MaxItems      int           `env:"MAX_ITEMS" flag:"max-items" help:"items of each list in arguments (1000; set, it holds for what a mutation writes too)"`
+	MaxText       int           `env:"MAX_TEXT" flag:"max-text" help:"bytes of each text in arguments (65536; set, it holds for what a mutation writes too)"`
+	MaxTime       time.Duration `env:"MAX_TIME" flag:"max-time" envDefault:"10s" help:"how long one execution may take"`
+	CostAnonymous int           `env:"COST_ANONYMOUS" flag:"cost-anonymous" envDefault:"1000" help:"what one operation of an anonymous caller may cost"`
+	CostUser      int           `env:"COST_USER" flag:"cost-user" envDefault:"10000" help:"what one operation of a user may cost"`
+	CostService   int           `env:"COST_SERVICE" flag:"cost-service" envDefault:"100000" help:"what one operation of a service may cost"`
+
+	RateAnonymous string `env:"RATE_ANONYMOUS" flag:"rate-anonymous" help:"requests/cost a minute for each address; 0 for no limit (100/100000; none in development)" group:"Rates"`
+	RateUser      string `env:"RATE_USER" flag:"rate-user" help:"the same for each user"`
+	RateService   string `env:"RATE_SERVICE" flag:"rate-service" help:"the same for each service"`
+	RatePasswords string `env:"RATE_PASSWORDS" flag:"rate-passwords" envDefault:"10/100" help:"wrong passwords of SOAP a minute: from each address/for each account; 0 for no limit"`
+
+	MaxSockets       int           `env:"MAX_SOCKETS" flag:"max-sockets" help:"sockets and event streams of one caller on each process (100; no limit in development)" group:"Sockets and event streams"`
+	MaxAddress       int           `env:"MAX_SOCKETS_ADDRESS" flag:"max-sockets-address" help:"sockets and event streams from one address on each process (1000; no limit in development)"`
+	MaxConnections   int           `env:"MAX_CONNECTIONS" flag:"max-connections" envDefault:"20000" help:"sockets and event streams of a process; at the bound /readyz says 503"`
+	MaxConnectionAge time.Duration `env:"MAX_CONNECTION_AGE" flag:"max-connection-age" envDefault:"0s" help:"how old sockets and event streams get, at least half of it, so that clients spread over the processes; 0: as old as they like"`
+	MaxMessages      int           `env:"MAX_MESSAGES" flag:"max-messages" envDefault:"100" help:"messages a second from one socket"`
+	MaxOperations    int           `env:"MAX_OPERATIONS" flag:"max-operations" envDefault:"100" help:"operations that run on one socket"`
+	MaxQueue         int           `env:"MAX_QUEUE" flag:"max-queue" envDefault:"1048576" help:"bytes that wait for one slow client before it is cut off"`
+	InitTimeout      time.Duration `env:"INIT_TIMEOUT" flag:"init-timeout" envDefault:"10s" help:"how long a socket may take to send connection_init"`
+	DrainDelay       time.Duration `env:"DRAIN_DELAY" flag:"drain-delay" envDefault:"5s" help:"from the signal until the first socket is closed; none in development"`
+	DrainWindow      time.Duration `env:"DRAIN_WINDOW" flag:"drain-window" envDefault:"30s" help:"in which the open sockets are closed; 1s in development"`
+
+	Operations       string        `env:"OPERATIONS" flag:"operations" help:"directory of registered operations: *.graphql files and manifests (docs/operations.md)" group:"Registered operations, caches and idempotency"`
 	RegisteredOnly   bool          `env:"REGISTERED_ONLY" flag:"registered-only" help:"run registered operations and no others"`
 	APQ              bool          `env:"APQ" flag:"apq" envDefault:"true" help:"clients may register documents by their first request; never with registered-only"`
 	APQAge           time.Duration `env:"APQ_AGE" flag:"apq-age" envDefault:"168h" help:"how long such documents are kept"`
@@ -105,19 +117,6 @@ type Config struct {
 	CacheMaxAge      time.Duration `env:"CACHE_MAX_AGE" flag:"cache-max-age" envDefault:"0s" help:"how long shared caches may keep answers that everybody may see; 0: they ask whether they changed"`
 	IdempotencyAge   time.Duration `env:"IDEMPOTENCY_AGE" flag:"idempotency-age" envDefault:"24h" help:"how long a mutation with an idempotency key gets its first answer"`
 	IdempotencyBytes int64         `env:"IDEMPOTENCY_BYTES" flag:"idempotency-bytes" envDefault:"268435456" help:"how many bytes of such answers; then new keys are refused"`
-
-	ReplayBytes int64 `env:"SOAP_REPLAY_BYTES" flag:"soap-replay-bytes" envDefault:"134217728" help:"bytes for the digests and signatures of SOAP callers that must not come twice, of 12 minutes; then more are refused"`
-
-	JobsAge        time.Duration `env:"JOBS_AGE" flag:"jobs-age" envDefault:"24h" help:"how long what is submitted as a job is kept, its results too"`
-	JobsBytes      int64         `env:"JOBS_BYTES" flag:"jobs-bytes" envDefault:"268435456" help:"how many bytes of jobs; at half of it new ones are refused"`
-	JobsUnfinished int           `env:"JOBS_UNFINISHED" flag:"jobs-unfinished" envDefault:"10" help:"jobs of one caller that are not finished"`
-
-	MaxConnectionAge time.Duration `env:"MAX_CONNECTION_AGE" flag:"max-connection-age" envDefault:"0s" help:"how old sockets and event streams get, at least half of it, so that clients spread over the processes; 0: as old as they like"`
-
-	DrainDelay  time.Duration `env:"DRAIN_DELAY" flag:"drain-delay" envDefault:"5s" help:"from the signal until the first socket is closed; none in development"`
-	DrainWindow time.Duration `env:"DRAIN_WINDOW" flag:"drain-window" envDefault:"30s" help:"in which the open sockets are closed; 1s in development"`
-
-	LogLevel string `env:"LOG_LEVEL" flag:"log-level" envDefault:"info" help:"debug, info, warn or error"`
 }
 
 // prefix of all variables.
@@ -220,6 +219,7 @@ func (c *Config) check() error {
 // setting is one field of Config with its tags.
 type setting struct {
 	name, flag, help, fallback string
+	group                      string // heads it and those after it; empty: the one before
 	secret                     bool
 	value                      reflect.Value
 }
@@ -231,7 +231,7 @@ func (c *Config) settings() []setting {
 		tag := v.Type().Field(i).Tag
 		name, _, _ := strings.Cut(tag.Get("env"), ",")
 		list = append(list, setting{
-			name: prefix + name, flag: tag.Get("flag"), help: tag.Get("help"),
+			name: prefix + name, flag: tag.Get("flag"), help: tag.Get("help"), group: tag.Get("group"),
 			fallback: tag.Get("envDefault"), secret: tag.Get("secret") != "", value: v.Field(i),
 		})
 	}
@@ -304,47 +304,6 @@ func (c *Config) flags() *flag.FlagSet {
 	}
 	set.Usage = func() {}
 	return set
-}
-
-func (c *Config) usage(program string, print func(string, ...any)) {
-	print("%s\n\nSettings (a flag wins over its variable):\n", strings.TrimSpace(usageOf[program]))
-	for _, s := range c.settings() {
-		name := fmt.Sprintf("--%-16s %s", s.flag, s.name)
-		if s.secret {
-			name = fmt.Sprintf("  %-16s %s or %s_FILE", "", s.name, s.name)
-		}
-		help := s.help
-		if s.fallback != "" {
-			help += " (" + s.fallback + ")"
-		}
-		print("  %-62s %s\n", name, help)
-	}
-	print("  --%-60s %s\n", "print-config", "print the configuration, secrets masked, and end")
-}
-
-var usageOf = map[string]string{
-	"api": `
-Usage:
-  api [settings]                   serve GraphQL, subscriptions and SOAP
-  api schema print [--schema DIR]  print the expanded contract as SDL
-  api schema check OLD NEW         say what changes for clients between two schemas;
-                                   status 1 when something breaks: api schema check --help
-  api schema check --against-log   say which stored records do not fit the schema
-  api revoke --jti ID | --sub NAME [--before TIME] | --before TIME
-                                   take tokens back, in all processes: docs/auth.md
-  api token --sub NAME [--roles USER,ADMIN] [--ttl 24h] [--data DIR]
-                                   print a token of the development key
-  api soap lock                    write down what SOAP partners see as a version: api soap lock --help
-  api soap check                   say which locked versions the schema breaks
-  api soap secret NAME             make a secret for an account of SOAP callers
-  api soap password                hash a password for one, read from the standard input
-  api soap certificate FILE        print how an account names a certificate (PEM)
-  api soap accounts FILE [CA]      check an accounts file
-Signals: INT and TERM drain, then end; HUP reloads the schema, the registered operations, accounts and certificates.`,
-	"worker": `
-Usage:
-  worker [settings]                carry out commands and SOAP calls for the bus
-Signals: INT and TERM end; HUP reloads the schema and accounts.`,
 }
 
 func (c *Config) print(print func(string, ...any)) {

@@ -112,9 +112,14 @@ func TestHelpListsEverySetting(t *testing.T) {
 	if !errors.Is(err, boot.ErrHelp) {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"api schema print", "--listen", "TIDINGS_LISTEN", "TIDINGS_JWT_SECRET or TIDINGS_JWT_SECRET_FILE", "--print-config"} {
+	for _, want := range []string{"api schema print", "--listen", "TIDINGS_LISTEN", "TIDINGS_JWT_SECRET or TIDINGS_JWT_SECRET_FILE", "\nTokens\n", "--print-config"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+	for line := range strings.Lines(out) {
+		if len(line) > 110 {
+			t.Errorf("a line of the help is too long: %q", line)
 		}
 	}
 }
