@@ -120,22 +120,24 @@ func change(ev resource.Event, cursor string) []byte {
 	return append(buf, '}')
 }
 
-// said returns the whole result for one message from the bus.
-func (e *Engine) said(ctx context.Context, who auth.Principal, op *operation, ev event, cursor string) []byte {
+// said returns the whole result for one message from the bus. told is what its
+// extensions tell beside the cursor.
+func (e *Engine) said(ctx context.Context, who auth.Principal, op *operation, ev event, cursor string, told marks) []byte {
 	if target := op.plan.roots[0].target; target != nil && target.reads() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, min(e.options.Timeout, eventTime))
 		defer cancel()
 	}
-	return e.yielded(ctx, who, op, json.RawMessage(ev.Raw), ev.err, cursor)
+	return e.yielded(ctx, who, op, json.RawMessage(ev.Raw), ev.err, cursor, told)
 }
 
 // yielded returns the whole result for one value that a subscription's function
 // gave, or for the error that ended it.
-func (e *Engine) yielded(ctx context.Context, who auth.Principal, op *operation, value any, err error, cursor string) []byte {
+func (e *Engine) yielded(ctx context.Context, who auth.Principal, op *operation, value any, err error, cursor string, told marks) []byte {
 	f := op.plan.roots[0]
 	r := e.newRun(ctx, maxEvent, who, op)
 	defer r.done()
+	r.marks = told
 	a := refused(err)
 	if err == nil {
 		a = r.composed(f, value)

@@ -33,3 +33,17 @@ func (h *interrupted) next(ctx context.Context, after, upto uint64) (events []ev
 	h.away = len(events) > 0
 	return events, reached, err
 }
+
+// Remembering is on how many subjects something is remembered for those who are slow.
+func Remembering(e *Engine) (n int) {
+	e.live.taps.mu.Lock()
+	defer e.live.taps.mu.Unlock()
+	for _, p := range e.live.taps.by {
+		p.shard.mu.Lock()
+		if p.shard.newest != nil {
+			n++
+		}
+		p.shard.mu.Unlock()
+	}
+	return n
+}

@@ -80,7 +80,7 @@ func (e *Engine) Event(ctx context.Context, who auth.Principal, op *Operation, e
 	return e.event(ctx, who, op, ev), false
 }
 func (e *Engine) Yielded(ctx context.Context, who auth.Principal, op *Operation, v any, err error) []byte {
-	return e.yielded(ctx, who, op, v, err, "")
+	return e.yielded(ctx, who, op, v, err, "", nil)
 }
 
 // Conform is what becomes of a service's answer for a root field.

@@ -22,8 +22,12 @@ import (
 // state.
 func latest(t testing.TB, b *bus.Bus, ring int) *service {
 	t.Helper()
-	text := strings.Replace(taskSchema, "@resource", "@resource(onSlow: LATEST)", 1)
-	s := &service{Service: resourcetest.On(t, b, fstest.MapFS{"s.graphql": {Data: []byte(text)}}, resource.FeedOptions{Ring: ring})}
+	return slowTasks(t, b, ring, strings.Replace(taskSchema, "@resource", "@resource(onSlow: LATEST)", 1))
+}
+
+func slowTasks(t testing.TB, b *bus.Bus, ring int, sdl string) *service {
+	t.Helper()
+	s := &service{Service: resourcetest.On(t, b, fstest.MapFS{"s.graphql": {Data: []byte(sdl)}}, resource.FeedOptions{Ring: ring})}
 	var err error
 	if s.engine, err = graphql.New(s.Model, s.Client, s.Feed, graphql.Options{}); err != nil {
 		t.Fatal(err)
@@ -32,40 +36,33 @@ func latest(t testing.TB, b *bus.Bus, ring int) *service {
 	return s
 }
 
-// narrow is a mirror with room for so many results, which its client takes out.
-type narrow struct {
-	*mirror
-	room int
-
-	gate  sync.Mutex
+// places is the room of a sink, which its client makes.
+type places struct {
+	mu    sync.Mutex
+	room  int
 	holds int
 	freed chan struct{}
 }
 
-func newNarrow(t testing.TB, room int) *narrow {
-	return &narrow{mirror: newMirror(t), room: room, freed: make(chan struct{})}
+func newPlaces(room int) *places { return &places{room: room, freed: make(chan struct{})} }
+
+func (p *places) take() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.holds++
 }
 
-func (n *narrow) Next(payload []byte, cursor string) bool {
-	n.gate.Lock()
-	n.holds++
-	n.gate.Unlock()
-	return n.mirror.Next(payload, cursor)
+// full reports whether there is no room now, and what is closed when there is some.
+func (p *places) full() (full bool, freed chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.holds >= p.room, p.freed
 }
 
-func (n *narrow) Try(payload []byte, cursor string) (taken, full bool) {
-	n.gate.Lock()
-	full = n.holds >= n.room
-	n.gate.Unlock()
-	return !full && n.Next(payload, cursor), full
-}
-
-func (n *narrow) Ready(ctx context.Context) error {
+func (p *places) await(ctx context.Context) error {
 	for {
-		n.gate.Lock()
-		freed, ready := n.freed, n.holds < n.room
-		n.gate.Unlock()
-		if ready {
+		full, freed := p.full()
+		if !full {
 			return ctx.Err()
 		}
 		select {
@@ -77,13 +74,35 @@ func (n *narrow) Ready(ctx context.Context) error {
 }
 
 // read makes the client take out what waits, and gives it another room.
-func (n *narrow) read(room int) {
-	n.gate.Lock()
-	defer n.gate.Unlock()
-	n.holds, n.room = 0, room
-	close(n.freed)
-	n.freed = make(chan struct{})
+func (p *places) read(room int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.holds, p.room = 0, room
+	close(p.freed)
+	p.freed = make(chan struct{})
 }
+
+// narrow is a mirror with room for so many results.
+type narrow struct {
+	*mirror
+	places *places
+}
+
+func newNarrow(t testing.TB, room int) *narrow { return &narrow{newMirror(t), newPlaces(room)} }
+
+func (n *narrow) Next(payload []byte, cursor string) bool {
+	n.places.take()
+	return n.mirror.Next(payload, cursor)
+}
+
+func (n *narrow) Try(payload []byte, cursor string) (taken, full bool) {
+	full, _ = n.places.full()
+	return !full && n.Next(payload, cursor), full
+}
+
+func (n *narrow) Ready(ctx context.Context) error { return n.places.await(ctx) }
+
+func (n *narrow) read(room int) { n.places.read(room) }
 
 // Whoever stops reading and reads on has the newest state of each record, knows
 // how many changes were left out, and has delayed nobody.
@@ -192,4 +211,33 @@ func TestASlowSubscriberIsCutOffWhereEachChangeCounts(t *testing.T) {
 	}
 	s.manyTasks(t, 5)
 	n.await("each change", func() bool { return len(n.kinds) == 5 })
+}
+
+// A field that says what becomes of slow subscribers decides, in either way.
+func TestAFieldDecidesWhatBecomesOfItsSlowSubscribers(t *testing.T) {
+	t.Parallel()
+	for field, resource := range map[string]string{"LATEST": "CLOSE", "CLOSE": "LATEST"} {
+		t.Run(field, func(t *testing.T) {
+			t.Parallel()
+			s := slowTasks(t, bustest.New(t), 0, strings.Replace(taskSchema, "@resource", "@resource(onSlow: "+resource+")", 1)+
+				`type Subscription { taskChanged(filter: TaskFilter): TaskChange! @onSlow(policy: `+field+`) }`)
+			fast, slow := newMirror(t), newNarrow(t, 1)
+			query := `subscription { taskChanged ` + taskSelection + ` }`
+			s.watch(t, admin, query, "", fast)
+			if _, failed := s.engine.Subscribe(t.Context(), admin, graphql.Request{Query: query}, "", slow); failed != nil {
+				t.Fatalf("%s", failed.Body)
+			}
+			s.manyTasks(t, 8)
+			fast.await("each change", func() bool { return len(fast.kinds) == 8 })
+			if field == "CLOSE" {
+				slow.await("each change", func() bool { return len(slow.kinds) == 8 }) // the sink ends by itself
+				return
+			}
+			slow.mirror.mu.Lock()
+			defer slow.mirror.mu.Unlock()
+			if len(slow.kinds) != 1 {
+				t.Errorf("it was handed %d", len(slow.kinds))
+			}
+		})
+	}
 }

@@ -26,6 +26,7 @@ type tap struct {
 	typ     *schema.Type
 	shard   *shard
 	key     string
+	count   uint64 // of what was heard; run's own
 
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -57,7 +58,7 @@ func (e *Engine) listen(ctx context.Context, who auth.Principal, op *operation, 
 		return nil, e.refusal(ctx, err)
 	}
 	if m.behind {
-		e.live.replay(e, m, func(ctx context.Context) error { return e.persist(ctx, m, at, e.catchUp) })
+		e.live.replay(e, m, func(ctx context.Context) error { return e.persist(ctx, m, m.shard.past(m.group), at, e.catchUp) })
 	}
 	return m.leave, nil
 }
@@ -90,7 +91,7 @@ func (e *Engine) hear(ctx context.Context, who auth.Principal, op *operation, af
 	m = &member{sink: s, behind: from.Log != ""}
 	g := group{op: op, who: op.view(who)}
 	if op.moved && !m.behind { // what came between the engines is not known
-		m.first = e.said(ctx, g.who, op, p.gap(), "")
+		m.first = e.said(ctx, g.who, op, p.gap(), "", nil)
 	}
 	g.key = g.newKey()
 	g.shape = shapeOf(&g)
@@ -136,6 +137,7 @@ func newTap(e *Engine, op *operation, subject, key string) *tap {
 	s := newShard(e, p.ctx)
 	s.log, s.holds, s.idle = "", 1, p.cancel
 	s.past = func(*group) history { return &streamHistory{tap: p} }
+	s.recall = func(m *member) history { return &newestHistory{p, m} }
 	p.shard = s
 	return p
 }
@@ -198,13 +200,19 @@ func (p *tap) message(seq uint64, data []byte) {
 	if seq == 0 {
 		ev.Seq = p.shard.pos + 1 // nobody else moves it
 	}
+	p.hand(ev)
+}
+
+func (p *tap) hand(ev event) {
+	p.count++
+	ev.nth = p.count
 	p.shard.process(ev)
 }
 
 func (p *tap) lost() {
 	ev := p.gap()
 	ev.Seq = p.shard.pos + 1
-	p.shard.process(ev)
+	p.hand(ev)
 }
 
 // gap is the event that says that others may be missing.

@@ -44,7 +44,7 @@ func (e *Engine) yieldTo(ctx context.Context, who auth.Principal, op *operation,
 		if err := pace(ctx, s); err != nil {
 			return err
 		}
-		if !s.Next(e.yielded(ctx, who, op, value, failure, ""), "") || failure != nil {
+		if !s.Next(e.yielded(ctx, who, op, value, failure, "", nil), "") || failure != nil {
 			return nil
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // Trier is what a Sink may implement so that it is not cut off when it is full
 // while it catches up, nor when the subscription may leave out what is past
-// (@resource(onSlow: LATEST)). After a Try that was full, Ready waits for that much.
+// (onSlow: LATEST). After a Try that was full, Ready waits for that much.
 type Trier interface {
 	// Try is Next, but that it takes nothing, and says so, when the sink has no
 	// room for the moment.
@@ -19,10 +19,15 @@ type Trier interface {
 }
 
 // latest reports whether its members may be told of the newest state of a
-// record instead of each change.
+// record instead of each change, or of the newest message instead of each.
 func (g *group) latest() bool {
-	root := g.op.root.generated
-	return root != nil && root.Resource.OnSlow == schema.SlowLatest
+	switch root := g.op.root; {
+	case root.generated != nil:
+		return root.generated.OnSlow == schema.SlowLatest
+	case root.binding != nil:
+		return root.binding.OnSlow == schema.SlowLatest
+	}
+	return false
 }
 
 // try hands a result to the sink. Full: it had no room, and may be left behind.
@@ -37,20 +42,28 @@ func (m *member) try(r result) (taken, full bool) {
 func (s *shard) offer(m *member, r result) bool {
 	taken, full := m.try(r)
 	if full {
-		s.lag(m, r.seq-1)
+		s.lag(m, r)
 	}
 	return taken || full
 }
 
-// lag leaves a member behind that has everything up to a position. Nothing is
-// kept for it: when its sink has room again, what happened meanwhile is looked
-// up. The shard's goroutine or a replay calls it, which both are waited for.
-func (s *shard) lag(m *member, at uint64) {
+// lag leaves a member behind that has everything before a result. Nothing is
+// kept for it alone: when its sink has room again, what happened meanwhile is
+// looked up, in the log or in what the shard remembers for all who are behind. A
+// goroutine calls it that is waited for.
+func (s *shard) lag(m *member, r result) {
 	m.behind, m.full, m.held = true, true, nil
 	m.replaying++
+	h, forget := s.past(m.group), func() {}
+	if s.recall != nil {
+		m.nth = r.nth - 1
+		s.remember(m.group.op.root.binding)
+		h, forget = s.recall(m), s.forget
+	}
 	e := s.engine
 	e.live.wg.Go(func() {
-		e.live.run(s.ctx, e, m, func(ctx context.Context) error { return e.persist(ctx, m, at, e.overtake) })
+		defer forget()
+		e.live.run(s.ctx, e, m, func(ctx context.Context) error { return e.persist(ctx, m, h, r.seq-1, e.overtake) })
 	})
 }
 
@@ -69,7 +82,7 @@ func (e *Engine) overtake(ctx context.Context, m *member, h history, at uint64) 
 		if !here {
 			return at, nil
 		}
-		n := newNets(m.group.sight)
+		n := newNets(m.group)
 		reached, err := n.collect(ctx, h, at, upto)
 		if err != nil {
 			return at, err
@@ -98,8 +111,12 @@ func (e *Engine) tellNets(ctx context.Context, m *member, n *nets, at uint64) (r
 		if m.skipped > 0 {
 			told = marks{"skipped": int64(m.skipped)}
 		}
-		payload := e.events(ctx, m.group.who, m.group.op, []resource.Event{ev}, []marks{told})[0]
-		if here, err := m.take(ctx, payload, resource.Position{Log: m.shard.log, Seq: ev.Seq}.String()); err != nil || !here {
+		cursor := m.shard.cursor(ev.Seq)
+		payload, err := e.tellNet(ctx, m.group, ev, cursor, told)
+		if err != nil {
+			return at, false, err
+		}
+		if here, err := m.take(ctx, payload, cursor); err != nil || !here {
 			return at, here, err
 		}
 		at, m.skipped = ev.Seq, 0
@@ -107,23 +124,42 @@ func (e *Engine) tellNets(ctx context.Context, m *member, n *nets, at uint64) (r
 	return at, true, nil
 }
 
-// maxNets bounds the records whose changes are put together at a time.
-const maxNets = 1000
+// tellNet executes one event, told as it is.
+func (e *Engine) tellNet(ctx context.Context, g *group, ev event, cursor string, told marks) (payload []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			e.fell(ctx, ev, p)
+			err = errExecution
+		}
+	}()
+	if g.sight == nil {
+		return e.said(ctx, g.who, g.op, ev, cursor, told), nil
+	}
+	return e.events(ctx, g.who, g.op, []resource.Event{ev.Event}, []marks{told})[0], nil
+}
+
+// The bounds of what is put together at a time.
+const (
+	maxNets      = 1000
+	maxNetsBytes = 4 << 20
+)
 
 // nets puts the changes of each record together: into the last one, with the
-// kind that all of them are to somebody who sees only the end.
+// kind that all of them are to somebody who sees only the end. Of messages from
+// the bus the last one of each key is left.
 type nets struct {
-	sight   *resource.Sight
+	group   *group
 	records map[string]*net
+	bytes   int
 	skipped int
 }
 
 type net struct {
-	first resource.Kind  // of the changes that are seen
-	last  resource.Event // as it is seen
+	first resource.Kind // of the changes that are seen
+	last  event         // as it is seen
 }
 
-func newNets(s *resource.Sight) *nets { return &nets{sight: s, records: map[string]*net{}} }
+func newNets(g *group) *nets { return &nets{group: g, records: map[string]*net{}} }
 
 // collect takes the changes after from, up to upto or until there are enough, and
 // returns the position up to which it has all. What it has taken is not read a
@@ -140,48 +176,61 @@ func (n *nets) collect(ctx context.Context, h history, from, upto uint64) (at ui
 			return at, err
 		}
 		for _, ev := range events {
-			n.add(ev.Event)
+			n.add(ev)
 			at = ev.Seq
 		}
 		at = max(at, reached)
-		if len(n.records) >= maxNets {
+		if len(n.records) >= maxNets || n.bytes >= maxNetsBytes {
 			break
 		}
 	}
 	return at, nil
 }
 
-func (n *nets) add(ev resource.Event) {
-	ev, seen := n.sight.See(ev)
-	if !seen {
+func (n *nets) add(ev event) {
+	about, seen := ev.ID, true
+	if n.group.sight == nil {
+		about = ev.about(n.group.op.root.binding.Key)
+		n.skipped += ev.left
+	} else if ev.Event, seen = n.group.sight.See(ev.Event); !seen {
 		return
 	}
-	known := n.records[ev.ID]
+	n.bytes += len(ev.Raw)
+	known := n.records[about]
 	if known == nil {
-		n.records[ev.ID] = &net{first: ev.Kind, last: ev}
+		n.records[about] = &net{first: ev.Kind, last: ev}
 		return
 	}
 	n.skipped++
+	n.bytes -= len(known.last.Raw)
 	known.last = ev
 }
 
-// list returns one change for each record that is not what it was, in the order
-// of the log.
-func (n *nets) list() (list []resource.Event) {
+// list returns one event for each record that is not what it was, or for each
+// key, in their order.
+func (n *nets) list() (list []event) {
 	for _, each := range n.records {
-		ev, before := each.last, each.first != resource.Created && each.first != resource.Entered
-		after := ev.Kind != resource.Deleted && ev.Kind != resource.Left
-		switch {
-		case before && after:
-			ev.Kind = resource.Updated
-		case after:
-			ev.Kind = each.first
-		case !before: // it came and went
+		ev := each.last
+		if n.group.sight != nil && !each.net(&ev.Kind) { // it came and went
 			n.skipped++
 			continue
 		}
 		list = append(list, ev)
 	}
-	slices.SortFunc(list, func(a, b resource.Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortFunc(list, func(a, b event) int { return cmp.Compare(a.Seq, b.Seq) })
 	return list
+}
+
+// net makes a record's last kind the one of all its changes; false when they come
+// to nothing.
+func (n *net) net(kind *resource.Kind) bool {
+	before := n.first != resource.Created && n.first != resource.Entered
+	after := *kind != resource.Deleted && *kind != resource.Left
+	switch {
+	case before && after:
+		*kind = resource.Updated
+	case after:
+		*kind = n.first
+	}
+	return before || after
 }

@@ -61,8 +61,7 @@ const (
 // persist catches up by step (catchUp or overtake), and begins again where it was
 // when the log cannot be reached for a while: to the sink the subscription would
 // be over for good.
-func (e *Engine) persist(ctx context.Context, m *member, at uint64, step func(context.Context, *member, history, uint64) (uint64, error)) error {
-	h := m.shard.past(m.group)
+func (e *Engine) persist(ctx context.Context, m *member, h history, at uint64, step func(context.Context, *member, history, uint64) (uint64, error)) error {
 	since := time.Now()
 	for {
 		reached, err := step(ctx, m, h, at)
@@ -311,7 +310,7 @@ func (m *member) upToDate(at uint64) (reached uint64, done bool) {
 			m.shard.removeLocked(m)
 			return at, true
 		}
-		at = r.seq
+		at, m.nth = r.seq, r.nth
 		m.shard.engine.live.deliveries.Add(1)
 	}
 	m.held, m.bytes, m.behind, m.after = nil, 0, false, at

@@ -20,7 +20,8 @@ type shard struct {
 	queue  chan event      // of the feed's; nil where a tap calls process
 	log    string          // that cursors are positions of; empty: there are none
 	past   func(*group) history
-	idle   func() // ends what feeds the shard when nobody is left; nil: it goes on
+	recall func(*member) history // what the shard remembers; nil: it need not, the feed does
+	idle   func()                // ends what feeds the shard when nobody is left; nil: it goes on
 
 	mu     sync.Mutex
 	pos    uint64 // every event up to here was delivered to those who were members then
@@ -28,13 +29,16 @@ type shard struct {
 	index  index
 	holds  int // subscribers who are on their way into a group; with idle
 	ended  bool
+	newest *newest // what those are told later who fell behind; nil: nobody needs it
 }
 
 // event is what a shard executes: a change of a record, or a message from the
 // bus, which has the field as its type and the subject as its id.
 type event struct {
 	resource.Event
-	err error // of a message: why it has no value
+	err  error  // of a message: why it has no value
+	nth  uint64 // of a message: its number among all that were heard; 0: it was read
+	left int    // of a message: how many before it are not told
 }
 
 // group is all subscribers who get the same results.
@@ -57,6 +61,7 @@ type member struct {
 
 	first []byte // the result that comes before all others; nil: none
 	after uint64 // it has everything up to here
+	nth   uint64 // the last message that it was told of, or that another stands for, while it is behind
 	// behind: a replay serves the sink; what is executed meanwhile is held.
 	behind bool
 	held   []result
@@ -75,6 +80,7 @@ type member struct {
 // result is one event executed for a group.
 type result struct {
 	seq     uint64
+	nth     uint64 // of the event
 	cursor  string
 	payload []byte // the errors when it failed
 	skip    bool   // the group may not see the event
@@ -169,6 +175,9 @@ func (s *shard) deliver(ev event, results map[*group]result) (todo []*group) {
 	s.pos = ev.Seq
 	for _, g := range listening {
 		s.handOut(g, results[g])
+	}
+	if s.newest != nil {
+		s.newest.add(ev)
 	}
 	return nil
 }
@@ -352,19 +361,16 @@ var errExecution = fault.New(fault.Internal, "internal error")
 // already. It survives a panic: the goroutine serves many strangers.
 func (s *shard) executeFor(ctx context.Context, g *group, ev event, told map[telling][]byte) (r result) {
 	e := s.engine
-	r.seq = ev.Seq
+	r.seq, r.nth = ev.Seq, ev.nth
 	defer func() {
 		if p := recover(); p != nil {
-			e.log.LogAttrs(ctx, slog.LevelError, "an event could not be executed",
-				slog.Uint64("seq", ev.Seq), slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
+			e.fell(ctx, ev, p)
 			r.failed, r.payload = true, e.errorList(ctx, errExecution)
 		}
 	}()
-	if s.log != "" {
-		r.cursor = resource.Position{Log: s.log, Seq: ev.Seq}.String()
-	}
+	r.cursor = s.cursor(ev.Seq)
 	if g.op.root.binding != nil {
-		r.payload = e.said(ctx, g.who, g.op, ev, r.cursor)
+		r.payload = e.said(ctx, g.who, g.op, ev, r.cursor, nil)
 		return r
 	}
 	if ev.Lost {
@@ -384,4 +390,18 @@ func (s *shard) executeFor(ctx context.Context, g *group, ev event, told map[tel
 		told[t] = r.payload
 	}
 	return r
+}
+
+// fell tells the log of an event that made its execution panic.
+func (e *Engine) fell(ctx context.Context, ev event, panicked any) {
+	e.log.LogAttrs(ctx, slog.LevelError, "an event could not be executed",
+		slog.Uint64("seq", ev.Seq), slog.String("panic", fmt.Sprint(panicked)), slog.String("stack", string(debug.Stack())))
+}
+
+// cursor is that of a position; empty where there are none.
+func (s *shard) cursor(seq uint64) string {
+	if s.log == "" {
+		return ""
+	}
+	return resource.Position{Log: s.log, Seq: seq}.String()
 }

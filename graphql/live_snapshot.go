@@ -73,7 +73,7 @@ func (op *operation) restarts(cursor string) bool {
 // rather have one than be told that some of what it has missed is gone.
 func (e *Engine) bring(ctx context.Context, who auth.Principal, m *member, at uint64, anew bool) error {
 	if !anew {
-		err := e.persist(ctx, m, at, e.catchUp)
+		err := e.persist(ctx, m, m.shard.past(m.group), at, e.catchUp)
 		if !m.group.op.wantsSnapshot() || !fault.Is(err, fault.CursorExpired) {
 			return err
 		}
@@ -82,7 +82,7 @@ func (e *Engine) bring(ctx context.Context, who auth.Principal, m *member, at ui
 	if err != nil {
 		return err
 	}
-	return e.persist(ctx, m, at, e.catchUp)
+	return e.persist(ctx, m, m.shard.past(m.group), at, e.catchUp)
 }
 
 func (e *Engine) newSnapshot(who auth.Principal, m *member) *snapshot {

@@ -28,6 +28,11 @@ type Binding struct {
 	// Stream of JetStream that keeps the subject's messages; empty: nobody does,
 	// or nobody here relies on it.
 	Stream string
+	// OnSlow says what becomes of subscribers who read too slowly.
+	OnSlow Slow
+	// Key is the member of a value that tells what it is about, where OnSlow is
+	// SlowLatest: of each only the newest is kept. Empty: of all.
+	Key string
 	// Timeout of a request; zero: as long as the operation may take.
 	Timeout time.Duration
 	// Position is that of the directive, for messages.
@@ -126,6 +131,9 @@ func (e *expansion) binding(root string, field *ast.FieldDefinition, directive *
 			e.at(arg.Value.Position, "give the time in milliseconds, such as 2000", "the timeout of %s must be at least 1", b)
 		}
 		b.Timeout = time.Duration(ms) * time.Millisecond
+	}
+	if kind == BusSubscribe {
+		e.bindSlow(b, field, directive)
 	}
 	e.model.bindings[b.String()] = b
 }

@@ -51,9 +51,7 @@ func (c *compiler) resource(def *ast.Definition) *Resource {
 		fields: map[string]*Field{},
 	}
 	r.Plural = c.plural(def, r.Singular)
-	if arg := given(def.Directives.ForName("resource"), "onSlow"); arg != nil && arg.Value.Raw == "LATEST" {
-		r.OnSlow = SlowLatest
-	}
+	r.OnSlow = slowOf(def.Directives.ForName("resource"), "onSlow")
 	rules := c.rules(def.Directives, everyAction)
 	for action, rule := range rules {
 		r.Auth[action] = Rule{Admin | Service}

@@ -53,6 +53,7 @@ func (c *compiler) expand(m *Model) {
 		e.resource(r)
 	}
 	e.bindings()
+	e.slow()
 	if e.types["Query"] == nil {
 		c.at(nil, "add a type with @resource, or fields to `type Query`", "the schema has nothing to query")
 	}
@@ -100,7 +101,7 @@ func publicDirectives(list ast.DirectiveList) ast.DirectiveList {
 	for _, directive := range list {
 		switch directive.Name {
 		case "resource", "owner", "unique", "index", "default", "timestamp", "belongsTo", "hasMany", "constraint",
-			"busRequest", "busPublish", "busSubscribe":
+			"busRequest", "busPublish", "busSubscribe", "onSlow":
 		default:
 			public = append(public, directive)
 		}
@@ -140,7 +141,7 @@ func (e *expansion) resource(r *Resource) {
 			if e.model.Replaced(typ, name) != "" {
 				continue
 			}
-			e.model.roots[typ+"."+name] = &Root{Kind: kind, Resource: r, Name: name}
+			e.model.roots[typ+"."+name] = &Root{Kind: kind, Resource: r, Name: name, OnSlow: r.OnSlow}
 		}
 	}
 }

@@ -85,6 +85,8 @@ type Root struct {
 	Kind     RootKind
 	Resource *Resource
 	Name     string // the field's name
+	// OnSlow says what becomes of subscribers to a RootChanged who read too slowly.
+	OnSlow Slow
 }
 
 // Resource is one stored type.
@@ -101,20 +103,12 @@ type Resource struct {
 	// Auth holds the rule for each action. An action that no @auth names is
 	// for ADMIN and SERVICE only.
 	Auth [4]Rule
-	// OnSlow says what becomes of subscribers who read too slowly.
+	// OnSlow says what becomes of subscribers who read too slowly, unless their
+	// root field says something else.
 	OnSlow Slow
 
 	fields map[string]*Field
 }
-
-// Slow is what becomes of a subscriber who reads more slowly than records change.
-type Slow int
-
-// The policies of @resource(onSlow:).
-const (
-	SlowClose  Slow = iota // the connection is closed, to be resumed by cursor
-	SlowLatest             // only the newest state of each record is told
-)
 
 // Field returns the field with the given name, nil when there is none.
 func (r *Resource) Field(name string) *Field { return r.fields[name] }
