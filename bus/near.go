@@ -3,6 +3,7 @@ package bus
 import (
 	"bytes"
 	"context"
+	"errors"
 	"maps"
 	"sync"
 	"time"
@@ -91,8 +92,12 @@ func (s *service) accept(j job, wait bool) bool {
 
 // callHere makes a request of a service of this process; false when there is
 // none, or none with a free worker and the request is not to wait for one. What
-// the handler gets is its own, as if it had come from afar.
+// the handler gets is its own, as if it had come from afar; of a caller who has
+// gone it gets nothing.
 func (b *Bus) callHere(ctx context.Context, subject string, h Header, data []byte, wait bool) (m Message, done bool, err error) {
+	if ctx.Err() != nil {
+		return Message{}, true, leftError(ctx)
+	}
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		deadline = time.Now().Add(b.opts.CallTimeout)
@@ -107,11 +112,16 @@ func (b *Bus) callHere(ctx context.Context, subject string, h Header, data []byt
 	case out := <-j.here:
 		return out.msg, true, out.err
 	case <-ctx.Done():
-		if err := context.Cause(ctx); err == context.Canceled {
-			return Message{}, true, err
-		}
-		return Message{}, true, callError(ctx.Err())
+		return Message{}, true, leftError(ctx)
 	}
+}
+
+// leftError is the error of a call whose caller waits no more, as Call tells it.
+func leftError(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
+	}
+	return callError(ctx.Err())
 }
 
 // answerHere hands the outcome to a caller of this process, as it would have

@@ -2,7 +2,9 @@ package bus_test
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -146,6 +148,33 @@ func TestARequestWithinAProcessIsTheHandlersOwn(t *testing.T) {
 	stop()
 	if string(kept[0].Data) != "first" || kept[0].Header.Get("A") != "1" {
 		t.Errorf("%s, %v", kept[0].Data, kept[0].Header)
+	}
+}
+
+// Who has gone before a worker was given the request has not sent it.
+func TestARequestOfACallerWhoHasGoneIsNotCarriedOut(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	var carried atomic.Int64
+	stop := serve(t, b, endpoint("create", func(context.Context, bus.Message) ([]byte, bus.Header, error) {
+		carried.Add(1)
+		return nil, nil, nil
+	}))
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	late, cancel := context.WithTimeout(t.Context(), -time.Second)
+	defer cancel()
+	for range 20 {
+		if _, err := b.Call(gone, "tidings.cmd.User.create", nil, nil); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if _, err := b.Call(late, "tidings.cmd.User.create", nil, nil); !fault.Is(err, fault.Timeout) {
+			t.Error(err)
+		}
+	}
+	stop()
+	if n := carried.Load(); n != 0 {
+		t.Errorf("%d were carried out", n)
 	}
 }
 
