@@ -61,9 +61,9 @@ type Undelivered struct {
 	count   atomic.Int32 // of calls, for those who need not look
 	seed    maphash.Seed
 	mu      sync.Mutex
-	calls   map[fingerprint]lostCall
-	queue   []fingerprint        // in the order of their coming
-	pending map[uint64][]*naming // the calls whose fate is open, by a hash of their bytes
+	calls   map[fingerprint][]lostCall // equal ones in the order of their coming
+	queue   []lostPlace                // of all of them, in that order
+	pending map[uint64][]*naming       // the calls whose fate is open, by a hash of their bytes
 }
 
 // fingerprint is equal for the same bytes from the same caller.
@@ -76,6 +76,12 @@ type lostCall struct {
 	until time.Time
 }
 
+// lostPlace is where a lostCall is found.
+type lostPlace struct {
+	call fingerprint
+	id   string
+}
+
 // NewUndelivered returns a memory that is empty. The position is one that the log
 // has reached, such as where the process's view stands.
 func NewUndelivered(b *bus.Bus, position func() uint64, log *slog.Logger) *Undelivered {
@@ -83,7 +89,7 @@ func NewUndelivered(b *bus.Bus, position func() uint64, log *slog.Logger) *Undel
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &Undelivered{bus: b, position: position, log: log, self: resource.NewCommandID(), seed: maphash.MakeSeed(),
-		calls: map[fingerprint]lostCall{}, pending: map[uint64][]*naming{}}
+		calls: map[fingerprint][]lostCall{}, pending: map[uint64][]*naming{}}
 }
 
 // Run hears what other gateways notice, until ctx ends.
@@ -93,8 +99,8 @@ func (u *Undelivered) Run(ctx context.Context) error {
 		if err := json.Unmarshal(m.Data, &n); err != nil || len(n.Call) != len(fingerprint{}) || n.From == u.self {
 			return
 		}
-		if n.ID == "" {
-			u.forget(fingerprint(n.Call))
+		if n.Again {
+			u.forget(fingerprint(n.Call), n.ID)
 			return
 		}
 		u.keep(fingerprint(n.Call), lostCall{id: n.ID, since: n.Since, until: time.Now().Add(undeliveredFor)})
@@ -107,8 +113,9 @@ func (u *Undelivered) subject() string { return u.bus.Subjects().Control("undeli
 type notice struct {
 	From  string `json:"from"`
 	Call  []byte `json:"call"`
-	ID    string `json:"id,omitempty"` // empty: the call has come again
+	ID    string `json:"id"`
 	Since uint64 `json:"since,omitempty"`
+	Again bool   `json:"again,omitempty"` // the call has come again
 }
 
 func (u *Undelivered) tell(n notice) {
@@ -124,11 +131,10 @@ func (u *Undelivered) keep(call fingerprint, c lostCall) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.sweep(time.Now())
-	if _, known := u.calls[call]; !known {
-		u.queue = append(u.queue, call)
-	}
-	u.calls[call] = c
-	u.count.Store(int32(len(u.calls)))
+	u.remove(call, c.id)
+	u.calls[call] = append(u.calls[call], c)
+	u.queue = append(u.queue, lostPlace{call, c.id})
+	u.count.Add(1)
 }
 
 // sweep forgets the calls that are over, and the oldest when there are too many.
@@ -136,24 +142,55 @@ func (u *Undelivered) keep(call fingerprint, c lostCall) {
 func (u *Undelivered) sweep(now time.Time) {
 	for len(u.queue) > 0 {
 		oldest := u.queue[0]
-		c, known := u.calls[oldest]
-		if known && now.Before(c.until) && len(u.queue) < maxUndelivered {
+		list := u.calls[oldest.call]
+		i := indexOf(list, oldest.id)
+		if i >= 0 && now.Before(list[i].until) && len(u.queue) < maxUndelivered {
 			break
 		}
-		delete(u.calls, oldest)
+		u.remove(oldest.call, oldest.id)
 		u.queue = u.queue[1:]
 	}
-	u.count.Store(int32(len(u.calls)))
 }
 
-func (u *Undelivered) forget(call fingerprint) (c lostCall, known bool) {
+// again returns the oldest of the equal calls that have lost their answers, and
+// forgets it: each comes again by itself.
+func (u *Undelivered) again(call fingerprint) (c lostCall, known bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	c, known = u.calls[call]
-	known = known && time.Now().Before(c.until)
-	delete(u.calls, call) // its place in the queue goes when its turn comes
-	u.count.Store(int32(len(u.calls)))
-	return c, known
+	u.sweep(time.Now())
+	list := u.calls[call]
+	if len(list) == 0 || time.Now().After(list[0].until) {
+		return c, false
+	}
+	c = list[0]
+	u.remove(call, c.id)
+	return c, true
+}
+
+func (u *Undelivered) forget(call fingerprint, id string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.remove(call, id)
+}
+
+// remove takes a call out; its place in the queue goes when its turn comes. It is
+// called with mu held.
+func (u *Undelivered) remove(call fingerprint, id string) {
+	list := u.calls[call]
+	i := indexOf(list, id)
+	if i < 0 {
+		return
+	}
+	u.count.Add(-1)
+	if len(list) == 1 {
+		delete(u.calls, call)
+		return
+	}
+	u.calls[call] = slices.Delete(list, i, i+1)
+}
+
+func indexOf(list []lostCall, id string) int {
+	return slices.IndexFunc(list, func(c lostCall) bool { return c.id == id })
 }
 
 // naming is the name of one call on its way.
@@ -191,10 +228,10 @@ func (u *Undelivered) name(r *http.Request, h bus.Header, envelope []byte) *nami
 	}
 	n.id, n.since = resource.NewCommandID(), u.position()
 	if u.count.Load() > 0 {
-		if lost, known := u.forget(n.print()); known {
+		if lost, known := u.again(n.print()); known {
 			n.id, n.since, n.again = lost.id, lost.since, true
 			call := n.print()
-			u.tell(notice{Call: call[:]})
+			u.tell(notice{Call: call[:], ID: n.id, Again: true})
 		}
 	}
 	u.enter(n)

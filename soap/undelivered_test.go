@@ -223,6 +223,42 @@ func TestEqualCallsWhoseAnswersArrivedAreCarriedOutEach(t *testing.T) {
 	}
 }
 
+// A program of many threads sends equal calls, and a broken network loses the
+// answers to all of them: each comes again.
+func TestEqualCallsWhoseAnswersWereLostComeAgainEach(t *testing.T) {
+	t.Parallel()
+	s := resourcetest.New(t, os.DirFS("../examples/social"))
+	serve(t, s, trusting)
+	await(t, s)
+	one, two := newFront(t, s), newFront(t, s)
+	alice := token(t, "alice")
+	var conns []net.Conn
+	for range 3 {
+		conns = append(conns, one.send(t, alice, "", onePost))
+	}
+	for _, conn := range conns {
+		_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+		if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, conn := range conns {
+		_ = conn.Close()
+	}
+	one.remembers(t, 3)
+	two.remembers(t, 3)
+	for i, f := range []front{one, two, one} {
+		if status, answer := take(t, f.send(t, alice, "", onePost)); status != 200 {
+			t.Error(answer)
+		}
+		one.remembers(t, 2-i)
+		two.remembers(t, 2-i)
+	}
+	if n := made(t, s, "Post"); n != 3 {
+		t.Errorf("three calls, each sent again, made %d posts", n)
+	}
+}
+
 func TestALostAnswerIsThatOfTheSameCallerAndTheSameBytes(t *testing.T) {
 	t.Parallel()
 	s := resourcetest.New(t, os.DirFS("../examples/social"))
