@@ -1,6 +1,7 @@
 package wssec
 
 import (
+	"crypto/rsa"
 	"slices"
 
 	"tidings/xmltree"
@@ -83,7 +84,7 @@ func Open(t *xmltree.Tree, security xmltree.Elem, keys Keyring, allow Allow) (*O
 	if !IsEncrypted(security) {
 		return o, nil
 	}
-	x := &opening{Opened: o, security: security, keys: keys, allow: allow, done: map[string]bool{}}
+	x := &opening{Opened: o, security: security, keys: keys, allow: allow, done: map[string]bool{}, clear: map[wrapped][]byte{}}
 	for round := 0; ; round++ {
 		if err := x.read(); err != nil {
 			return nil, x.uniform(err)
@@ -110,12 +111,22 @@ type opening struct {
 	security xmltree.Elem // of the tree as it is now
 	keys     Keyring
 	allow    Allow
-	done     map[string]bool // Ids of parts that are in the clear
+	done     map[string]bool    // Ids of parts that are in the clear
+	clear    map[wrapped][]byte // keys in the clear
 
 	// Of this round:
 	wrapped []encryptedKey
 	listed  []string // Ids of ReferenceLists outside of keys
 	found   []encryptedData
+}
+
+// wrapped names a key that was unwrapped: one that is used inside of what it
+// encrypts need not be unwrapped again.
+type wrapped struct {
+	by    *rsa.PrivateKey
+	how   keyTransport
+	value string
+	bytes int
 }
 
 // uniform hides which error it was, once a key was used.
@@ -250,7 +261,11 @@ func (x *opening) unwrap(k encryptedKey, c contentCipher) ([]byte, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	data, bad := decodeBase64(k.value.Text())
+	w := wrapped{private, k.wrap, k.value.Text(), c.key}
+	if key, known := x.clear[w]; known {
+		return key, nil
+	}
+	data, bad := decodeBase64(w.value)
 	if bad != nil {
 		return nil, Undecipherable()
 	}
@@ -258,5 +273,6 @@ func (x *opening) unwrap(k encryptedKey, c contentCipher) ([]byte, *Error) {
 	if bad != nil {
 		return nil, Undecipherable()
 	}
+	x.clear[w] = key
 	return key, nil
 }
