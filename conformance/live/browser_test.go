@@ -28,6 +28,7 @@ func servePage(t *testing.T, a *audience) (origin string) {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.Handle("/page.html", http.FileServer(http.Dir(".")))
+	mux.Handle("/full.html", http.FileServer(http.Dir(".")))
 	mux.Handle("/graphql-ws/", http.StripPrefix("/graphql-ws/", http.FileServer(http.Dir("node_modules/graphql-ws/dist"))))
 	mux.Handle("/graphql-sse/", http.StripPrefix("/graphql-sse/", http.FileServer(http.Dir("node_modules/graphql-sse/lib"))))
 	mux.HandleFunc("POST /report", func(_ http.ResponseWriter, r *http.Request) {

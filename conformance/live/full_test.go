@@ -4,6 +4,7 @@ package live
 
 import (
 	"encoding/json"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -31,4 +32,16 @@ func TestAForeignClientComesBackUntilThereIsAPlace(t *testing.T) {
 	if len(got.Codes) < 2 || !slices.Equal(got.Codes[:2], []int{1013, 1013}) || !strings.Contains(got.Told, "Query") {
 		t.Errorf("closed with %v, told %s", got.Codes, got.Told)
 	}
+}
+
+// A page sees the code and the reason: of a handshake that was refused it would
+// see neither.
+func TestAPageSeesThatThereIsNoPlace(t *testing.T) {
+	a := newAudience("WebSocket")
+	origin := servePage(t, a)
+	c := newCluster(t, 1, origin, "--max-connections", "1")
+	browse(t, origin+"/full.html?"+url.Values{"url": {c.url()}}.Encode())
+	await(t, time.Minute, "the page is told", func() error {
+		return a.have("1013 true the server has as many connections as it may; try again later")
+	})
 }
