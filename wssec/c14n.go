@@ -23,12 +23,6 @@ func Canonical(w io.Writer, e xmltree.Elem, prefixes ...string) error {
 	return write(w, &canonical{inclusive: prefixes}, e)
 }
 
-// canonicalInclusive is Canonical XML 1.0: all namespaces in scope are written,
-// and the attributes xml:… of the elements around e at e.
-func canonicalInclusive(w io.Writer, e xmltree.Elem) error {
-	return write(w, &canonical{all: true}, e)
-}
-
 func write(w io.Writer, c *canonical, e xmltree.Elem) error {
 	c.w, c.apex = w, e
 	c.out = make([]byte, 0, 1024)
@@ -43,11 +37,13 @@ const flushAt = 4096
 // canonical writes one canonical form. Its recursion is as deep as the tree,
 // which the scanner bounds.
 type canonical struct {
-	w         io.Writer
-	out       []byte
-	err       error
-	apex      xmltree.Elem
-	all       bool     // inclusive
+	w    io.Writer
+	out  []byte
+	err  error
+	apex xmltree.Elem
+	// all makes Canonical XML 1.0: all namespaces in scope are written, and the
+	// attributes xml:… of the elements around the apex at the apex.
+	all       bool
 	inclusive []string // PrefixList
 	// undone has the apex say xmlns="" where it says nothing of the default
 	// namespace: the STR-Transform wants that.

@@ -11,7 +11,9 @@ import (
 )
 
 // CanonicalInclusive is the form of Canonical XML 1.0.
-func CanonicalInclusive(w io.Writer, e xmltree.Elem) error { return canonicalInclusive(w, e) }
+func CanonicalInclusive(w io.Writer, e xmltree.Elem) error {
+	return write(w, &canonical{all: true}, e)
+}
 
 // SealedMessage is an envelope whose Body holds what encrypts a text, whatever the
 // text is; kind is Content or Element.
