@@ -44,17 +44,19 @@ func (s *Service) carryOut(ctx context.Context, who auth.Principal, p job.Part) 
 		Query: p.Document, Trusted: true, Counted: true, Sent: &graphql.Sent{ID: p.Command, Since: p.Since, Again: p.Again},
 	}})
 	if answers.Refused != nil {
-		return slices.Repeat([]job.Outcome{jobOutcome(answers.Refused.Body)}, len(p.Inputs))
+		return slices.Repeat([]job.Outcome{jobOutcome(answers.Refused.Body, p.Again)}, len(p.Inputs))
 	}
 	outcomes := make([]job.Outcome, len(p.Inputs))
 	for i, body := range answers.Items {
-		outcomes[i] = jobOutcome(body)
+		outcomes[i] = jobOutcome(body, p.Again)
 	}
 	return outcomes
 }
 
-// jobOutcome reads what came of an item.
-func jobOutcome(body []byte) job.Outcome {
+// jobOutcome reads what came of an item. One that is refused before it is carried
+// out, when that was tried again, may have been carried out the first time: by a
+// worker with another schema, by which the item was good.
+func jobOutcome(body []byte, again bool) job.Outcome {
 	res, err := readResult(body)
 	switch {
 	case err != nil:
@@ -64,7 +66,11 @@ func jobOutcome(body []byte) job.Outcome {
 	case len(res.errors) > 0 && res.errors[0].Extensions.Position != "": // it was made, and may not be read
 		return job.Outcome{}
 	case len(res.errors) > 0:
-		return job.Outcome{Error: withoutInput(res.errors[0].failure().Error)}
+		f := withoutInput(res.errors[0].failure().Error)
+		if again && len(res.errors[0].Path) == 0 && f.Code != fault.Unavailable && f.Code != fault.Timeout {
+			f = fault.Wrap(f, fault.Conflict, "the item was begun with and may have been carried out, and cannot be asked for any more, since the service has changed: look, and submit it anew if it is not there (%s)", f.Message)
+		}
+		return job.Outcome{Error: f}
 	}
 	return job.Outcome{Error: fault.Of(errors.New("the result is null without an error"))}
 }
