@@ -17,6 +17,7 @@ import (
 type secrecy struct {
 	message   *wssec.Opened     // nil: nothing was encrypted
 	doubtful  bool              // not known to be of who encrypted it, where that matters
+	weak      bool              // a weak cipher was used, or may have been: some partner may use one
 	recipient *x509.Certificate // of the sender; nil: none is known
 }
 
@@ -34,9 +35,11 @@ func (s *Service) open(r *request, private bool) *failure {
 	}
 	some := s.accounts.Allowances()
 	o, err := wssec.Open(r.tree, security, s.options.Keys.Ring(), wssec.Allow{CBC: some.AllowCBC, RSA15: some.AllowRSA15})
+	r.secrecy.weak = some.AllowCBC || some.AllowRSA15
 	if err != nil {
 		return undecipherable(err)
 	}
+	r.secrecy.weak = o.Weak != wssec.Allow{}
 	r.tree, r.secrecy.message, r.secrecy.doubtful = o.Tree, o, !private || o.Weak != wssec.Allow{}
 	return nil
 }
@@ -80,10 +83,14 @@ func (r *request) veiled(f *failure) (*request, *failure) {
 	return &request{version: r.version}, r.secrecy.doubt()
 }
 
+// timed reports whether the time that the refusal of a message takes could tell
+// what it says.
+func (s *secrecy) timed() bool { return s.weak && (s.doubtful || s.message == nil) }
+
 // doubt is the one failure of doubtful messages. Whether they are weak can be seen
 // by everybody.
 func (s *secrecy) doubt() *failure {
-	if s.message.Weak != (wssec.Allow{}) {
+	if s.weak {
 		return undecipherable(wssec.Undecipherable())
 	}
 	return insecure(wire(wssec.FailedCheck), "over http, all that is encrypted must be covered by the signature of its sender; until it is, no other mistake of the message is told")

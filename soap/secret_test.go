@@ -276,7 +276,11 @@ func TestWeakEncryptionIsForPartnersThatMayUseItAndSign(t *testing.T) {
 		"signed, the key was changed":   strings.Replace(good(), "<xenc:CipherValue>", "<xenc:CipherValue>A", 1),
 		"signed, the header is changed": strings.Replace(good(), "<wsu:Created>", "<wsu:Created> ", 1),
 	} {
+		began := time.Now()
 		answer := v.call(t, message)
+		if took := time.Since(began); took < soap.Even {
+			t.Errorf("%s: the time that it takes, %s, tells something", what, took)
+		}
 		if first == "" {
 			first = answer
 		}

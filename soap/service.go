@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strconv"
 	"sync"
+	"time"
 
 	"tidings/auth"
 	"tidings/bus"
@@ -104,12 +105,16 @@ func (s *Service) Ready() <-chan struct{} { return s.ready }
 // answer answers one envelope. A fault is an answer like any other: it never
 // returns an error.
 func (s *Service) answer(ctx context.Context, m bus.Message) ([]byte, bus.Header, error) {
+	began := time.Now()
 	open := func(r *request) *failure { return s.open(r, m.Header.Get(headerPrivate) == "1") }
 	request, f := readEnvelope(m.Data, m.Header.Get(headerContentType), s.contract.namespace, s.options.MaxEnvelope, open)
 	h := bus.Header{headerContentType: {request.version.contentType()}, headerStatus: {"200"}}
 	var out []byte
 	if f == nil {
 		out, f = s.call(ctx, request, m.Header)
+	}
+	if request.secrecy.timed() {
+		s.evenOut(ctx, began)
 	}
 	if request, f = request.veiled(f); f == nil {
 		out, f = s.protect(request, out)
