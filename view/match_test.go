@@ -32,7 +32,7 @@ func TestAMatcherSaysWhatAListSays(t *testing.T) {
 			if err := v.Apply(t.Context(), uint64(len(changes)), changes); err != nil {
 				t.Fatal(err)
 			}
-			for range 400 {
+			for range 200 {
 				g.compare(t, v, raws, g.filter(3))
 			}
 		})

@@ -249,7 +249,7 @@ func TestPagesEqualAPlainReference(t *testing.T) {
 				records[i] = g.record([]string{"", "!", "-", "a", "ä"}[g.IntN(5)] + numbered(g.IntN(1000)*100+i))
 			}
 			put(t, v, "Post", records...)
-			for range 60 {
+			for range 30 {
 				q := g.query()
 				want := sorted(records, q)
 				if n, err := v.Count(t.Context(), "Post", q.Filter, q.Owner); err != nil || n != len(want) {
