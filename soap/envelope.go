@@ -191,8 +191,10 @@ func (c *contract) operation(r *request, soapAction string) (*operation, *failur
 	switch {
 	case op == nil:
 		return nil, failed(fault.New(fault.BadRequest, "there is no operation %.100s: the WSDL lists them", n.Local))
+	case n.Space == "":
+		return nil, failed(fault.New(fault.BadRequest, "the element %s has no namespace: it must be of %q", n.Local, c.namespace))
 	case n.Space != c.namespace:
-		return nil, failed(fault.New(fault.BadRequest, "the element %s is of the namespace %.200q, not of %q", n.Local, n.Space, c.namespace))
+		return nil, failed(fault.New(fault.BadRequest, "the element %s is of the namespace %.200q, and here %q is spoken: send each version to the address in its WSDL", n.Local, n.Space, c.namespace))
 	}
 	r.op = op
 	return op, c.checkAction(r, op, r.actionOf(soapAction))
