@@ -17,6 +17,7 @@ type contract struct {
 	types                       []*xsdType // in the order of their names
 	byName                      map[string]*operation
 	rule                        ActionRule
+	preview                     bool // not locked, beside versions that are
 }
 
 // operation is one operation: a stored GraphQL document behind a pair of elements.

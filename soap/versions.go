@@ -46,6 +46,7 @@ func newContracts(m *schema.Model, o Options) ([]*contract, error) {
 		if err != nil {
 			return nil, err
 		}
+		c.preview = len(o.Locks) > 0
 		contracts = append(contracts, c)
 	}
 	slices.SortStableFunc(contracts, func(a, b *contract) int { return number(a.version) - number(b.version) })
@@ -109,11 +110,12 @@ func (s *Service) endpoints() []bus.Endpoint {
 // offer is what a gateway knows of a version.
 type offer struct {
 	version, namespace, path string
+	preview                  bool
 	wsdls                    [2]document // by version of SOAP: with the port of 1.1 alone, and with both
 }
 
 func newOffer(c *contract, base string) offer {
-	o := offer{version: c.version, namespace: c.namespace, path: c.path()}
+	o := offer{version: c.version, namespace: c.namespace, path: c.path(), preview: c.preview}
 	for v := range o.wsdls {
 		text := c.wsdl(base+c.path(), version(v) == soap12)
 		sum := sha256.Sum256(text)
@@ -124,11 +126,21 @@ func newOffer(c *contract, base string) offer {
 
 // offer returns the version that a request is for: the newest where its path names none.
 func (g *Gateway) offer(r *http.Request) *offer {
-	i := slices.IndexFunc(g.offers, func(o offer) bool { return o.path == r.URL.Path })
-	if i < 0 {
-		i = len(g.offers) - 1
+	if i := slices.IndexFunc(g.offers, func(o offer) bool { return o.path == r.URL.Path }); i >= 0 {
+		return &g.offers[i]
 	}
-	return &g.offers[i]
+	return g.newest()
+}
+
+// newest returns the newest version. One that is still being made, beside others
+// that were published, does not count.
+func (g *Gateway) newest() *offer {
+	for i := range slices.Backward(g.offers) {
+		if !g.offers[i].preview {
+			return &g.offers[i]
+		}
+	}
+	return nil // not reached: a preview stands beside a lock
 }
 
 // Paths are the URL paths to serve: that of each version, the oldest first, and
@@ -146,7 +158,7 @@ func (g *Gateway) Paths() []string {
 func (g *Gateway) Serves(path string) bool { return slices.Contains(g.Paths(), path) }
 
 // Path is the URL path of the newest version.
-func (g *Gateway) Path() string { return g.offers[len(g.offers)-1].path }
+func (g *Gateway) Path() string { return g.newest().path }
 
 // Namespace is the target namespace of the newest version.
-func (g *Gateway) Namespace() string { return g.offers[len(g.offers)-1].namespace }
+func (g *Gateway) Namespace() string { return g.newest().namespace }

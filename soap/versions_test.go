@@ -92,28 +92,29 @@ func TestAnOldVersionKeepsItsShapeBesideTheNewest(t *testing.T) {
 	}
 	const after = `<tns:before xsi:nil="true"/><tns:text>old</tns:text><tns:kind>A</tns:kind><tns:more>more</tns:more>` +
 		`<tns:parts><tns:item><tns:size xsi:nil="true"/><tns:name>a</tns:name></tns:item></tns:parts>`
-	for _, path := range []string{"/v2/SocialService", "/SocialService"} {
-		if got := w.dial(t, path, "v2", `<GetNote><id>`+id+`</id></GetNote>`); !strings.Contains(got, after) {
-			t.Errorf("%s: v2 answers %s, want %s", path, got, after)
+	for path, version := range map[string]string{"/v2/SocialService": "v2", "/SocialService": "v1"} { // v2 is not locked yet
+		after := map[string]string{"v1": before, "v2": after}[version]
+		if got := w.dial(t, path, version, `<GetNote><id>`+id+`</id></GetNote>`); !strings.Contains(got, after) {
+			t.Errorf("%s: %s answers %s, want %s", path, version, got, after)
 		}
 	}
 	for _, c := range []struct{ path, version, body, want string }{
 		{"/v1/SocialService", "v2", `<GetNote><id>1</id></GetNote>`, `of the namespace &quot;urn:tidings:v2:SocialService&quot;`},
-		{"/SocialService", "v1", `<GetNote><id>1</id></GetNote>`, `<faultcode>soap:Client</faultcode>`},
+		{"/SocialService", "v2", `<GetNote><id>1</id></GetNote>`, `<faultcode>soap:Client</faultcode>`},
 		{"/v1/SocialService", "v1", `<GetOther><id>1</id></GetOther>`, `<faultcode>soap:Client</faultcode>`},
 		{"/v1/SocialService", "v1", `<CreateNote><input><text>x</text><more>x</more></input></CreateNote>`, `there is no element more here`},
 		{"/v1/SocialService", "v1", `<CreateNotes><inputs><item><text>many</text></item></inputs></CreateNotes>`, `<tns:text>many</tns:text><tns:kind>A</tns:kind><tns:parts><tns:item><tns:name>p</tns:name></tns:item></tns:parts></tns:note>`},
 		{"/v2/SocialService", "v2", `<CreateNotes><inputs><item><text>many</text></item></inputs></CreateNotes>`, `<tns:more>more</tns:more>`},
 		{"/v1/SocialService", "v1", `<GetServiceInfo/>`, `<tns:version>v1</tns:version>`},
-		{"/SocialService", "v2", `<GetServiceInfo/>`, `<tns:version>v2</tns:version>`},
+		{"/SocialService", "v1", `<GetServiceInfo/>`, `<tns:version>v1</tns:version>`},
 		{"/v1/SocialService", "v1", `<PullNoteChanges/>`, `urn:tidings:v1:SocialService`},
 	} {
 		if got := w.dial(t, c.path, c.version, c.body); !strings.Contains(got, c.want) {
 			t.Errorf("%s %s %s: %s, want %s", c.path, c.version, c.body, got, c.want)
 		}
 	}
-	if w.get(t, "/SocialService?wsdl") != w.get(t, "/v2/SocialService?wsdl") || w.get(t, "/v1/SocialService?wsdl") == w.get(t, "/v2/SocialService?wsdl") {
-		t.Error("the path without a version is not that of the newest")
+	if w.get(t, "/SocialService?wsdl") != w.get(t, "/v1/SocialService?wsdl") || w.get(t, "/v1/SocialService?wsdl") == w.get(t, "/v2/SocialService?wsdl") {
+		t.Error("the path without a version is not that of the newest that is locked")
 	}
 	if wsdl := w.get(t, "/v1/SocialService?wsdl"); strings.Contains(wsdl, "Other") || !strings.Contains(wsdl, `location="http://localhost/v1/SocialService"`) {
 		t.Errorf("the WSDL of v1 is not that of its lock:\n%s", wsdl)
@@ -202,5 +203,21 @@ func TestVersionsComeInTheOrderOfTheirNumbers(t *testing.T) {
 	}
 	if got, want := strings.Join(g.Paths(), " "), "/v1/SocialService /v2/SocialService /v10/SocialService /v11/SocialService /SocialService"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestThePathWithoutAVersionIsTheNewestThatIsLocked(t *testing.T) {
+	t.Parallel()
+	w, o := versions(t, soap.Options{})
+	o.Locks = append(o.Locks, lockOf(t, w.Model, "v2"))
+	for made, want := range map[string]string{"": "/v2/SocialService", "v2": "/v2/SocialService", "v3": "/v2/SocialService"} {
+		o.Version = made
+		g, err := soap.NewGateway(w.Bus, w.Model, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g.Path() != want {
+			t.Errorf("the schema makes %q: the newest is %s, want %s", made, g.Path(), want)
+		}
 	}
 }
