@@ -33,7 +33,7 @@ func (s *Service) principal(ctx context.Context, r *request, h bus.Header) (auth
 	for _, look := range [...]func() (caller, *failure){
 		func() (caller, *failure) { return s.proved(ctx, r, now) },
 		func() (caller, *failure) { return s.byToken(ctx, token, r.private || r.confidential(token)) },
-		func() (caller, *failure) { return s.byHTTP(ctx, h.Get(headerAuthorization), r.private) },
+		func() (caller, *failure) { return s.byHTTP(ctx, h[headerAuthorization], r.private) },
 	} {
 		found, f := look()
 		if f != nil {
@@ -127,7 +127,11 @@ func (s *Service) once(ctx context.Context, who auth.Principal, kind string, par
 
 // byHTTP checks the Authorization header: Basic (RFC 7617), for accounts, or
 // Bearer.
-func (s *Service) byHTTP(ctx context.Context, header string, private bool) (caller, *failure) {
+func (s *Service) byHTTP(ctx context.Context, headers []string, private bool) (caller, *failure) {
+	if len(headers) > 1 { // what stands in front may have looked at the other
+		return caller{}, insecure(invalidSecurity, "there is more than one Authorization header")
+	}
+	header := strings.Join(headers, "")
 	scheme, text, _ := strings.Cut(strings.TrimSpace(header), " ")
 	if !strings.EqualFold(scheme, "Basic") {
 		who, err := s.verifier.Bearer(header)

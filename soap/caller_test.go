@@ -302,6 +302,7 @@ func TestBasicBearerAndCertificatesMeanTheSameCallers(t *testing.T) {
 		{"Basic, malformed", h.private, "", http.Header{"Authorization": {"Basic ????"}}, nil, "wsse:InvalidSecurity the Authorization header is not Basic and the base64 of name:password"},
 		{"Basic and a token", h.private, textToken("erp", erpSecret, ""), basic("erp", erpSecret), nil, "acme"},
 		{"Basic, wrong, and a right token", h.private, textToken("erp", erpSecret, ""), basic("erp", "wrong"), nil, refused},
+		{"Basic, twice", h.private, "", http.Header{"Authorization": {basic("erp", erpSecret).Get("Authorization"), bearer("alice").Get("Authorization")}}, nil, "wsse:InvalidSecurity there is more than one Authorization header"},
 		{"Bearer", h.plain, "", bearer("acme"), nil, "acme"},
 		{"Bearer and a token", h.private, textToken("erp", erpSecret, ""), bearer("acme"), nil, "acme"},
 		{"Bearer of another", h.private, textToken("erp", erpSecret, ""), bearer("alice"), nil, different},

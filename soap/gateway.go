@@ -171,7 +171,7 @@ func (g *Gateway) headers(r *http.Request, id string) bus.Header {
 	h := bus.Header{
 		headerContentType:   {r.Header.Get("Content-Type")},
 		headerAction:        {r.Header.Get("SOAPAction")},
-		headerAuthorization: {r.Header.Get("Authorization")},
+		headerAuthorization: r.Header.Values("Authorization"),
 		headerRequestID:     {id},
 	}
 	if client := quota.Client(r.Context()); client.IsValid() {
