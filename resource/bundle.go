@@ -291,13 +291,13 @@ func (b *bundle) happened(ctx context.Context) ([]Record, error) {
 	return nil, fault.New(fault.Conflict, "the %s has changed too often since to tell whether the transaction was carried out; read it", lost)
 }
 
-// giveUp says why time ran out.
+// giveUp says why time ran out, as carry.giveUp does.
 func (b *bundle) giveUp(err error) error {
 	switch {
+	case b.doubts:
+		return fault.Wrap(err, fault.Timeout, "the log did not answer in time; the transaction may have happened")
 	case errors.Is(err, bus.ErrConflict):
 		return fault.Wrap(err, fault.Conflict, "the transaction's records are being changed by too many at once; try again")
-	case errors.Is(err, bus.ErrUnknownOutcome):
-		return fault.Wrap(err, fault.Timeout, "the log did not answer in time; the transaction may have happened")
 	}
 	return err
 }

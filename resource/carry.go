@@ -54,7 +54,7 @@ func (w *Worker) Carry(ctx context.Context, cmd Command) (Record, error) {
 		}
 		w.log.LogAttrs(ctx, slog.LevelDebug, "try again", slog.String("resource", cmd.Type), slog.String("key", id), slog.Any("error", err))
 		if !pause(ctx, attempt) {
-			return Record{}, giveUp(cmd.Type, id, err)
+			return Record{}, c.giveUp(id, err)
 		}
 	}
 }
@@ -93,13 +93,14 @@ func pause(ctx context.Context, attempt int) bool {
 	}
 }
 
-// giveUp says why time ran out.
-func giveUp(typ, id string, err error) error {
+// giveUp says why time ran out. Whatever went wrong last, an append of which
+// nobody knows may have been stored.
+func (c *carry) giveUp(id string, err error) error {
 	switch {
-	case errors.Is(err, bus.ErrConflict):
-		return fault.Wrap(err, fault.Conflict, "%s %q is being changed by too many at once; try again", typ, id)
-	case errors.Is(err, bus.ErrUnknownOutcome):
+	case len(c.doubts) > 0:
 		return fault.Wrap(err, fault.Timeout, "the log did not answer in time; the change may have happened")
+	case errors.Is(err, bus.ErrConflict):
+		return fault.Wrap(err, fault.Conflict, "%s %q is being changed by too many at once; try again", c.cmd.Type, id)
 	}
 	return err
 }
