@@ -278,7 +278,7 @@ func (b *many) once(ctx context.Context) Answers {
 	if e.options.Answers == nil {
 		return Answers{Refused: e.refusal(ctx, errNoAnswers)}
 	}
-	c, kept, err := e.claim(ctx, keyName(b.who, b.asked.IdempotencyKey), b.digest())
+	c, kept, err := e.claim(ctx, b.who, b.asked.IdempotencyKey, b.digest())
 	switch {
 	case err != nil:
 		return Answers{Refused: e.refusal(ctx, err)}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -35,6 +36,7 @@ import (
 // claim is the right to run a mutation under a key.
 type claim struct {
 	name     string // of the entry
+	nobodys  bool   // an anonymous caller's
 	entry    entry
 	revision uint64
 	// again: somebody has claimed it before, so it may have happened.
@@ -97,7 +99,7 @@ func (e *Engine) once(ctx context.Context, who auth.Principal, op *operation) Re
 	if e.options.Answers == nil {
 		return *e.refusal(ctx, errNoAnswers)
 	}
-	c, kept, err := e.claim(ctx, keyName(who, op.asked.key), op.digest(who))
+	c, kept, err := e.claim(ctx, who, op.asked.key, op.digest(who))
 	switch {
 	case err != nil:
 		return *e.refusal(ctx, err)
@@ -113,10 +115,10 @@ func (e *Engine) once(ctx context.Context, who auth.Principal, op *operation) Re
 }
 
 // claim claims a key for a request, or returns the answer that is kept under it.
-func (e *Engine) claim(ctx context.Context, name, request string) (*claim, *entry, error) {
+func (e *Engine) claim(ctx context.Context, who auth.Principal, key, request string) (*claim, *entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout+2*claimGrace)
 	defer cancel()
-	c := &claim{name: name}
+	c := &claim{name: keyName(who, key), nobodys: who.Anonymous()}
 	for look := minLook; ; look = min(2*look, maxLook) {
 		err := e.tryClaim(ctx, c, request)
 		switch {
@@ -145,6 +147,11 @@ func (e *Engine) tryClaim(ctx context.Context, c *claim, request string) error {
 	if err != nil {
 		return err
 	}
+	if raw == nil && c.nobodys {
+		if err := e.roomForNobody(ctx); err != nil {
+			return err
+		}
+	}
 	if raw == nil {
 		c.entry = entry{Request: request, Command: resource.NewCommandID(), Since: e.feed.Now().Seq}
 	} else if c.entry, err = decodeEntry(raw); err != nil {
@@ -155,6 +162,23 @@ func (e *Engine) tryClaim(ctx context.Context, c *claim, request string) error {
 	c.again, c.first = raw != nil, raw == nil
 	c.entry.Until = time.Now().Add(e.options.Timeout + claimGrace).UTC()
 	c.revision, err = e.options.Answers.Put(ctx, c.name, c.entry.encode(), revision)
+	return err
+}
+
+// roomForNobody refuses a new key of an anonymous caller when half of the store is
+// taken, if it has a bound: anybody could fill it, and the rest is for those who
+// have a name.
+func (e *Engine) roomForNobody(ctx context.Context) error {
+	store, bounded := e.options.Answers.(interface {
+		Usage(ctx context.Context) (used, most int64, err error)
+	})
+	if !bounded {
+		return nil
+	}
+	used, most, err := store.Usage(ctx)
+	if err == nil && most > 0 && used > most/2 {
+		return errors.New("anonymous callers have half of the store")
+	}
 	return err
 }
 

@@ -115,6 +115,35 @@ func TestARefusalIsKeptToo(t *testing.T) {
 	}
 }
 
+// Nobody pays for a name that is none: who has one must still find room when
+// others have used up what there is for them.
+func TestKeysOfNobodyLeaveRoomForOthers(t *testing.T) {
+	t.Parallel()
+	s := newService(t, graphql.Options{})
+	k, err := s.Bus.Bucket(t.Context(), bus.BucketOptions{Name: "answers", MaxBytes: 20_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = s.with(t, graphql.Options{Answers: k})
+	kept := post("spam", "0")
+	first := s.engine.Execute(t.Context(), auth.Principal{}, kept)
+	for n := 1; ; n++ {
+		got := s.engine.Execute(t.Context(), auth.Principal{}, post("spam", fmt.Sprint(n)))
+		if got.Code == fault.Unavailable {
+			break
+		}
+		if n > 200 {
+			t.Fatalf("%s", got.Body)
+		}
+	}
+	if got := s.engine.Execute(t.Context(), ada, post("ham", "k")); got.Failed {
+		t.Errorf("a user: %s", got.Body)
+	}
+	if again := s.engine.Execute(t.Context(), auth.Principal{}, kept); !again.Replayed || string(again.Body) != string(first.Body) {
+		t.Errorf("what is kept: %s", again.Body)
+	}
+}
+
 func TestKeysThatCannotBe(t *testing.T) {
 	t.Parallel()
 	s := keeping(t, graphql.Options{})
