@@ -3,7 +3,6 @@
 package http_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -16,10 +15,11 @@ import (
 	"time"
 
 	"tidings/auth"
+	"tidings/conformance/program"
 	"tidings/schema"
 )
 
-const secret = "a secret of the tests, 32 bytes long"
+func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
 
 // outcome is what a script prints of each thing that it has tried.
 type outcome struct{ ID, Name, Status, Reason string }
@@ -85,61 +85,20 @@ func node(t *testing.T, script string, args ...string) []outcome {
 
 func token(t *testing.T, subject string, role schema.Roles) string {
 	t.Helper()
-	s, err := auth.Sign([]byte(secret), auth.Principal{Subject: subject, Roles: role}, time.Hour)
+	s, err := auth.Sign([]byte(program.Secret), auth.Principal{Subject: subject, Roles: role}, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// start builds and starts the binary in one process, as in production, and
-// returns its URL when it is ready.
+// start runs the service in one process, as in production, and returns its URL when
+// it is ready.
 func start(t *testing.T) string {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "api")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "tidings/cmd/api").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	cmd := exec.Command(binary, "--schema", "../../examples/social", "--data", t.TempDir(),
-		"--listen", "127.0.0.1:0", "--admin", "", "--drain-delay", "0s", "--drain-window", "1s")
-	cmd.Env = append(os.Environ(), "TIDINGS_JWT_SECRET="+secret)
-	log, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	address, ended := make(chan string, 1), make(chan struct{})
-	go func() {
-		defer close(ended)
-		read(t, bufio.NewScanner(log), address)
-	}()
-	t.Cleanup(func() { stop(t, cmd, ended) })
-	select {
-	case url := <-address:
-		awaitWorker(t, url)
-		return url
-	case <-ended:
-		t.Fatal("the service ended")
-	case <-time.After(time.Minute):
-		t.Fatal("the service did not start")
-	}
-	return ""
-}
-
-// read notes where the service is, and what it has to complain about.
-func read(t *testing.T, s *bufio.Scanner, address chan<- string) {
-	for s.Scan() {
-		var entry struct{ Level, Msg, URL string }
-		_ = json.Unmarshal(s.Bytes(), &entry) // what is no entry is complained about, too
-		if entry.Msg == "api runs" {
-			address <- entry.URL
-		}
-		if entry.Level != "INFO" && entry.Level != "DEBUG" {
-			t.Logf("the service says: %s", s.Text())
-		}
-	}
+	url := program.Start(t, "api", nil, "--schema", "../../examples/social", "--data", t.TempDir()).URL
+	awaitWorker(t, url)
+	return url
 }
 
 // awaitWorker returns when a mutation is carried out.
@@ -166,21 +125,4 @@ func awaitWorker(t *testing.T, url string) {
 		}
 	}
 	t.Fatal("no worker answers")
-}
-
-func stop(t *testing.T, cmd *exec.Cmd, ended <-chan struct{}) {
-	t.Helper()
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Error(err)
-	}
-	select {
-	case <-ended:
-	case <-time.After(45 * time.Second):
-		t.Error("the service did not end")
-		_ = cmd.Process.Kill()
-		<-ended
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("the service ended with: %v", err)
-	}
 }

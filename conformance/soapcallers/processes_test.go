@@ -18,6 +18,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"tidings/conformance/program"
 )
 
 const call = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/" xmlns="urn:tidings:v1:SocialService"><s:Header>%s</s:Header><s:Body><CreatePost><input><title>T</title></input></CreatePost></s:Body></s:Envelope>`
@@ -69,12 +71,11 @@ func TestProcessesKnowPartnersTogether(t *testing.T) {
 	t.Parallel()
 	port := freePort(t)
 	s := start(t, "--nats-listen", port)
+	onBus := []string{"TIDINGS_NATS_URL=nats://" + port}
 	for range 2 {
-		(&service{log: &strings.Builder{}}).program(t, "worker", "nats://"+port, slices.Concat(s.files, common)...)
+		program.Start(t, "worker", onBus, slices.Concat(s.files, common)...)
 	}
-	first := s.url
-	second := &service{log: &strings.Builder{}}
-	second.program(t, "api", "nats://"+port, slices.Concat(s.edge, common, []string{"--listen", "127.0.0.1:0"})...)
+	first, second := s.URL, program.Start(t, "api", onBus, slices.Concat(s.edge, common)...).URL
 	roots := x509.NewCertPool()
 	ca, err := os.ReadFile(s.ca)
 	if err != nil {
@@ -83,7 +84,7 @@ func TestProcessesKnowPartnersTogether(t *testing.T) {
 	roots.AppendCertsFromPEM(ca)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
 	defer client.CloseIdleConnections()
-	for _, url := range []string{first, second.url} {
+	for _, url := range []string{first, second} {
 		if got := send(t, client, url, s.digest()); got != "acme" {
 			t.Errorf("%s: %s", url, got)
 		}
@@ -92,7 +93,7 @@ func TestProcessesKnowPartnersTogether(t *testing.T) {
 		envelope, results := s.digest(), make(chan string, 12)
 		var wg sync.WaitGroup
 		for i := range cap(results) {
-			wg.Go(func() { results <- send(t, client, []string{first, second.url}[i%2], envelope) })
+			wg.Go(func() { results <- send(t, client, []string{first, second}[i%2], envelope) })
 		}
 		wg.Wait()
 		close(results)
@@ -111,7 +112,7 @@ func TestProcessesKnowPartnersTogether(t *testing.T) {
 	partner := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{shown}}}}
 	defer partner.CloseIdleConnections()
 	for range 10 { // whichever worker answers
-		if got := send(t, partner, second.url, fmt.Sprintf(call, "")); got != "acme" {
+		if got := send(t, partner, second, fmt.Sprintf(call, "")); got != "acme" {
 			t.Errorf("by certificate: %s", got)
 		}
 	}

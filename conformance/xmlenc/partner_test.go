@@ -3,7 +3,6 @@
 package xmlenc_test
 
 import (
-	"bufio"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -11,7 +10,6 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"math/big"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -19,6 +17,7 @@ import (
 	"time"
 
 	"tidings/auth"
+	"tidings/conformance/program"
 )
 
 // WSS4J calls a service over HTTP that anybody can read: its password, what it
@@ -83,45 +82,5 @@ func writePEM(t *testing.T, file, kind string, der []byte) {
 // serve runs an api with settings until the test ends, and returns its URL.
 func serve(t *testing.T, settings ...string) string {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "api")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "tidings/cmd/api").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	cmd := exec.Command(binary, append(settings, "--schema", "../../examples/social", "--service", "SocialService", "--listen", "127.0.0.1:0", "--admin", "", "--drain-delay", "0s")...)
-	cmd.Env = append(os.Environ(), "TIDINGS_JWT_SECRET=a secret of the tests, 32 bytes long")
-	text, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	address, ended := make(chan string, 1), make(chan struct{})
-	var log strings.Builder
-	go func() {
-		defer close(ended)
-		for lines := bufio.NewScanner(text); lines.Scan(); {
-			var entry struct{ Msg, URL string }
-			if json.Unmarshal(lines.Bytes(), &entry) == nil && entry.Msg == "api runs" {
-				address <- entry.URL
-			}
-			log.WriteString(lines.Text() + "\n")
-		}
-	}()
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt) // it may have ended, which Wait tells
-		<-ended
-		if err := cmd.Wait(); err != nil || t.Failed() {
-			t.Errorf("the service ended with %v\n%s", err, log.String())
-		}
-	})
-	select {
-	case url := <-address:
-		return url
-	case <-ended:
-		t.Fatal("the service ended")
-	case <-time.After(time.Minute):
-		t.Fatal("the service does not say its address")
-	}
-	return ""
+	return program.Start(t, "api", nil, append(settings, "--schema", "../../examples/social", "--service", "SocialService")...).URL
 }

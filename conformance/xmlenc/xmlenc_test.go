@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"tidings/conformance/program"
 	"tidings/wssec"
 	"tidings/xmltree"
 )
@@ -27,6 +28,8 @@ const (
 	signers = "../../wssec/testdata/keys"
 	jars    = "/usr/share/java/wss4j.jar:/usr/share/java/xmlsec.jar:/usr/share/java/slf4j-api.jar:/usr/share/java/slf4j-nop.jar:/usr/share/java/commons-logging.jar"
 )
+
+func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
 
 func TestWSS4JAndWeReadEachOther(t *testing.T) {
 	t.Parallel()
