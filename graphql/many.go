@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -263,12 +264,26 @@ func (b *many) together(ctx context.Context) Answers {
 		b.open = faulty(fault.Of(err).Code)
 		return Answers{Refused: e.refusal(ctx, err)}
 	}
-	ctx = context.WithoutCancel(ctx) // it has happened, and is only to be written
+	b.tell(context.WithoutCancel(ctx), records)
+	return Answers{Items: b.items}
+}
+
+// aMoment is what an item gets to be written in when the time of all is over: it
+// says at least that it was made.
+const aMoment = 10 * time.Millisecond
+
+// tell writes the answers of a transaction that has happened. They share the time
+// of one execution: a view that does not show the records yet keeps all waiting.
+func (b *many) tell(ctx context.Context, records []resource.Record) {
+	deadline := time.Now().Add(b.engine.options.Timeout)
 	for i, op := range b.ops {
 		op.made = &records[i]
-		b.items[i] = e.execute(ctx, b.who, op).Body
+		ctx, cancel := context.WithTimeout(ctx, max(time.Until(deadline), aMoment))
+		r := b.engine.execute(ctx, b.who, op)
+		cancel()
+		b.items[i] = r.Body
+		b.open = b.open || faulty(r.Code)
 	}
-	return Answers{Items: b.items}
 }
 
 // once carries the items out under their key, or answers with what they came to
