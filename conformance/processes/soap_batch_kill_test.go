@@ -66,7 +66,9 @@ func TestBatchesOfKilledWorkers(t *testing.T) {
 		}
 		kill.kill(t)
 		if i%2 == 0 { // while the other one is alone
-			time.Sleep(50 * time.Millisecond)
+			for range senders {
+				<-progress
+			}
 		}
 		kill.restart(t)
 	}

@@ -1,0 +1,72 @@
+package tidings_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Entries that were merged twice are the usual way in which a changelog grows.
+func TestTheChangelogSaysEachThingOnce(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for line := range strings.Lines(read(t, "CHANGELOG.md")) {
+		if seen[line] && strings.TrimSpace(line) != "" {
+			t.Errorf("twice: %.100s", line)
+		}
+		seen[line] = true
+	}
+}
+
+// What a page refers to in this tree is there: the file, and the heading in it.
+func TestLinksOfTheDocumentationLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	var pages []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", "examples/*/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
+	}
+	for _, page := range pages {
+		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
+			file, heading, _ := strings.Cut(m[1], "#")
+			target := page
+			if file != "" {
+				target = filepath.Join(filepath.Dir(page), file)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: %s is not there", page, m[1])
+			} else if heading != "" && !headings(read(t, target))[heading] {
+				t.Errorf("%s: %s has no such heading", page, m[1])
+			}
+		}
+	}
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^):\s]+)\)`) // those with a scheme lead elsewhere
+	title   = regexp.MustCompile("(?m)^#+ (.*)$")
+	dropped = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// headings are the anchors of a page, as GitHub makes them.
+func headings(text string) map[string]bool {
+	anchors := map[string]bool{}
+	for _, m := range title.FindAllStringSubmatch(text, -1) {
+		anchors[strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")] = true
+	}
+	return anchors
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
