@@ -53,6 +53,7 @@ func newContract(m *schema.Model, o Options) (*contract, error) {
 			}
 		}
 	}
+	made := len(c.operations)
 	c.operations = append(c.operations, b.storedOperations(c.operations)...)
 	c.operations = append(c.operations, b.jobs(c.operations)...)
 	if op := b.info(c.operations); op != nil {
@@ -61,6 +62,11 @@ func newContract(m *schema.Model, o Options) (*contract, error) {
 	for _, op := range c.operations {
 		if op.document != "" && op.result.typ.fieldsBelow() > maxFields {
 			return nil, fmt.Errorf("soap: the result of %s would have more than %d fields, those inside of others included: hide some, or the operation, by @soap(expose: false), and store an operation that asks for what is needed", op.name, maxFields)
+		}
+	}
+	for _, op := range c.operations[:made] {
+		if t := op.result.typ.hollow(); t != nil {
+			return nil, fmt.Errorf("soap: the result of %s holds %s, of which nothing can be shown: hide the field that leads to it, or the operation, by @soap(expose: false)", op.name, t.origin)
 		}
 	}
 	slices.SortStableFunc(c.operations, func(x, y *operation) int { return cmp.Compare(x.name, y.name) })

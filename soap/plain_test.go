@@ -89,3 +89,20 @@ func TestAResultThatWouldBeVastIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestAResultThatHoldsNothingIsRefusedWithTheRemedy(t *testing.T) {
+	t.Parallel()
+	const root = `type Query { x: A @busRequest(subject: "a.b") } `
+	for sdl, refused := range map[string]bool{
+		root + `type A { id(n: Int!): ID }`:                                        true,
+		root + `type A { id: ID b: [B!] } type B { b: B }`:                         true,
+		`type A @resource { id: ID! b: B } type B { c: Int @soap(expose: false) }`: true,
+		root + `type A { id: ID b: [B!] @soap(expose: false) } type B { b: B }`:    false,
+		root + `union A = B | C type B { id(n: Int!): ID } type C { id: ID }`:      false,
+	} {
+		_, err := soap.NewCodec(modelOf(t, sdl))
+		if refused != (err != nil) || refused && !strings.Contains(err.Error(), "@soap(expose: false)") {
+			t.Errorf("%s: %v", sdl, err)
+		}
+	}
+}

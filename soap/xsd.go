@@ -311,3 +311,23 @@ func (t *xsdType) fieldsBelow() int {
 	}
 	return t.width
 }
+
+// hollow returns an object at or below a type of which nothing is shown, because
+// its fields want arguments, lead back or are hidden: GraphQL cannot ask for it.
+func (t *xsdType) hollow() *xsdType {
+	switch {
+	case t.form == formList:
+		return t.item.typ.hollow()
+	case t.form == formObject && len(t.fields) == 0:
+		return t
+	}
+	for _, f := range t.fields {
+		if t.form == formVariant && len(f.typ.fields) == 0 {
+			continue // its presence says enough
+		}
+		if h := f.typ.hollow(); h != nil {
+			return h
+		}
+	}
+	return nil
+}

@@ -179,7 +179,7 @@ func newer(stdout io.Writer, c boot.Config, m *schema.Model, locks []*soap.Lock)
 		return exitError{statusFound, err}
 	}
 	if n := len(soap.Differences(last, next)); n > 0 {
-		_, err = fmt.Fprintf(stdout, "%s does not show %d changes of the schema: api soap lock lists them\n", last.Version, n)
+		_, err = fmt.Fprintf(stdout, "%s does not show what the schema has more or has otherwise (%d): api soap lock lists it\n", last.Version, n)
 	}
 	return err
 }
