@@ -109,4 +109,3 @@ func notes(t *testing.T, s *resourcetest.Service) int {
 	}
 	return n
 }
-

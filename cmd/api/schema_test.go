@@ -96,7 +96,7 @@ func TestASchemaThatCannotBeServedIsNeitherPrintedNorCompared(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{
 		"type Query { weather: String }": "nothing answers the field Query.weather",
-		"type GetNote @resource { id: ID! x: Int } type Note @resource { id: ID! x: Int }": "would both be called GetNote",
+		"type GetNote @resource { id: ID! x: Int } type Note @resource { id: ID! x: Int }":           "would both be called GetNote",
 		"type Note @resource { id: ID! text: String }\ntype Query { notes(first: String): [Note!] }": "nothing answers the field Query.notes",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, "s.graphql"), []byte(text), 0o600); err != nil {
