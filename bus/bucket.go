@@ -77,7 +77,7 @@ func (b *Bus) Bucket(ctx context.Context, o BucketOptions) (*Bucket, error) {
 	}
 	if have.MaxAge != want.MaxAge || have.MaxBytes != want.MaxBytes || have.Discard != want.Discard {
 		b.log.LogAttrs(ctx, slog.LevelInfo, "a bucket has other bounds than this process would give it; they stay",
-			slog.String("bucket", name), slog.Duration("maxAge", have.MaxAge), slog.Int64("maxBytes", have.MaxBytes), slog.String("discard", have.Discard.String()))
+			slog.String("bucket", name), slog.Duration("max_age", have.MaxAge), slog.Int64("max_bytes", have.MaxBytes), slog.String("discard", have.Discard.String()))
 	}
 	return &Bucket{bus: b, stream: want.Name, keys: "$KV." + name + ".", maxValue: o.MaxValue, replicated: have.Replicas > 1, maxAge: have.MaxAge, forgets: have.Discard == jetstream.DiscardOld}, nil
 }

@@ -86,7 +86,7 @@ func (e *Engine) told(ctx context.Context, err error) *gqlerror.Error {
 	if faulty(f.Code) {
 		id := cmp.Or(ExchangeOf(ctx), &Exchange{}).id()
 		told.Extensions["requestId"] = id
-		e.log.LogAttrs(ctx, levelOf(f), "an operation failed", slog.String("request", id), slog.Any("err", err))
+		e.log.LogAttrs(ctx, levelOf(f), "an operation failed", slog.String("request", id), slog.Any("error", err))
 	}
 	return told
 }
@@ -124,5 +124,5 @@ func (r *run) adopt(ctx context.Context, err *gqlerror.Error) {
 	err.Extensions["code"] = string(fault.Internal)
 	r.identify(err)
 	r.engine.log.LogAttrs(ctx, slog.LevelError, "an error without a code of ours",
-		slog.String("request", r.request().id()), slog.Any("err", err))
+		slog.String("request", r.request().id()), slog.Any("error", err))
 }

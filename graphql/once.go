@@ -194,7 +194,7 @@ func (e *Engine) conclude(ctx context.Context, c *claim, resp Response) {
 	defer cancel()
 	_, err := e.options.Answers.Put(ctx, c.name, done.encode(), c.revision)
 	if err != nil && !fault.Is(err, fault.Conflict) { // the next request takes over
-		e.log.LogAttrs(ctx, slog.LevelWarn, "an answer was not kept for its idempotency key", slog.Any("err", err))
+		e.log.LogAttrs(ctx, slog.LevelWarn, "an answer was not kept for its idempotency key", slog.Any("error", err))
 	}
 }
 

@@ -98,7 +98,7 @@ func (e *Engine) named(ctx context.Context, id string) (string, error) {
 	defer cancel()
 	value, _, err := p.Shared.Get(ctx, id)
 	if err != nil {
-		e.log.LogAttrs(ctx, slog.LevelWarn, "the shared documents cannot be read", slog.Any("err", err))
+		e.log.LogAttrs(ctx, slog.LevelWarn, "the shared documents cannot be read", slog.Any("error", err))
 	}
 	text := string(value)
 	if text == "" || hashOf(text) != id { // whoever wrote it was not one of us
@@ -118,7 +118,7 @@ func (e *Engine) register(ctx context.Context, hash, text string) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	if _, err := p.Shared.Put(ctx, hash, []byte(text), 0); err != nil && !fault.Is(err, fault.Conflict) {
-		e.log.LogAttrs(ctx, slog.LevelWarn, "a document cannot be shared", slog.Any("err", err))
+		e.log.LogAttrs(ctx, slog.LevelWarn, "a document cannot be shared", slog.Any("error", err))
 		return
 	}
 	e.shared.add(hash, text)

@@ -28,7 +28,7 @@ func (s *sparing) line() (leftOut slog.Attr, due bool) {
 		return slog.Attr{}, false
 	}
 	if s.leftOut > 0 {
-		leftOut = slog.Int("leftOut", s.leftOut)
+		leftOut = slog.Int("left_out", s.leftOut)
 	}
 	s.next, s.leftOut = now.Add(lineEvery), 0
 	return leftOut, true

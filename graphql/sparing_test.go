@@ -30,7 +30,7 @@ func TestWrongMessagesAreLoggedOnceASecondAndCounted(t *testing.T) {
 	b.await(t, "a count of what was left out", func() bool {
 		x.publish(t, "live.a", `nonsense`)
 		sent++
-		return strings.Contains(x.log.String(), "leftOut=")
+		return strings.Contains(x.log.String(), "left_out=")
 	})
 	b.awaitCount(t, sent)
 }

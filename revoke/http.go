@@ -59,7 +59,7 @@ func (l *List) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case f.Code == fault.BadUserInput, f.Code == fault.PayloadTooLarge:
 		http.Error(w, f.Message, http.StatusBadRequest)
 	default:
-		l.opts.Logger.Error("tokens could not be revoked", "err", err)
+		l.opts.Logger.Error("tokens could not be revoked", "error", err)
 		http.Error(w, "the revocation could not be stored: "+f.Message+"; send it again", http.StatusServiceUnavailable)
 	}
 }

@@ -114,7 +114,7 @@ func (l *List) hear(value []byte) {
 		err = l.set.Add(r)
 	}
 	if err != nil {
-		l.opts.Logger.Warn("a revocation cannot be read, and revokes nothing", "err", err)
+		l.opts.Logger.Warn("a revocation cannot be read, and revokes nothing", "error", err)
 	}
 }
 

@@ -123,7 +123,7 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, envelope []byt
 	w.Header().Set("X-Request-Id", id)
 	h := g.headers(r, id)
 	if err := g.setCertificates(h, r); err != nil {
-		g.options.Logger.LogAttrs(r.Context(), slog.LevelWarn, "the certificate of a client cannot be read", slog.String("request_id", id), slog.Any("error", err))
+		g.options.Logger.LogAttrs(r.Context(), slog.LevelWarn, "the certificate of a client cannot be read", slog.String("request", id), slog.Any("error", err))
 		http.Error(w, "the certificate that the proxy tells of cannot be read", http.StatusBadRequest)
 		return
 	}
@@ -210,7 +210,7 @@ func (g *Gateway) failed(r *http.Request, envelope []byte, id string, err error)
 	}
 	f.requestID = id
 	if f.ours() && r.Context().Err() == nil {
-		g.options.Logger.LogAttrs(r.Context(), slog.LevelWarn, "envelope not answered", slog.String("request_id", id), slog.Any("error", err))
+		g.options.Logger.LogAttrs(r.Context(), slog.LevelWarn, "envelope not answered", slog.String("request", id), slog.Any("error", err))
 	}
 	v := guessVersion(envelope, r.Header.Get("Content-Type"))
 	h := bus.Header{headerContentType: {v.contentType()}, headerStatus: {"500"}}

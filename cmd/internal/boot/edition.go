@@ -181,7 +181,7 @@ func (r *Rooms) sweepViews(ctx context.Context, kept string) {
 			continue
 		}
 		if err := view.Remove(ctx, dir); err != nil {
-			r.log.Warn("the view of another schema cannot be deleted", "err", err)
+			r.log.Warn("the view of another schema cannot be deleted", "error", err)
 		}
 	}
 }

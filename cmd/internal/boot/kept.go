@@ -98,7 +98,7 @@ func (k *kept) change(ctx context.Context, log *slog.Logger, texts [][]byte, sum
 	}
 	files := slog.Any("files", slices.DeleteFunc(slices.Clone(k.files), func(name string) bool { return name == "" }))
 	if err != nil {
-		log.LogAttrs(ctx, slog.LevelError, k.what+" are not read again; those in force stay", files, slog.Any("err", err))
+		log.LogAttrs(ctx, slog.LevelError, k.what+" are not read again; those in force stay", files, slog.Any("error", err))
 		return
 	}
 	log.LogAttrs(ctx, slog.LevelInfo, k.what+" are read again", files)

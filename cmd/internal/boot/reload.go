@@ -61,7 +61,7 @@ func (r *Rooms) reload(ctx context.Context, fail func(error)) {
 	r.reloaded(ctx, old, next, time.Since(start))
 	old.users.Wait()
 	if err := r.discard(ctx, old, next); err != nil {
-		r.log.LogAttrs(ctx, slog.LevelWarn, "what served the old schema cannot be closed", slog.Any("err", err))
+		r.log.LogAttrs(ctx, slog.LevelWarn, "what served the old schema cannot be closed", slog.Any("error", err))
 	}
 }
 
@@ -143,7 +143,7 @@ func (r *Rooms) replace(ctx context.Context, old, next *Edition) {
 			defer cancel()
 			old.Feed.Succeed(next.Feed)
 			if err := next.Client.WaitFor(ctx, old.Feed.Now().Seq); err != nil {
-				r.log.LogAttrs(ctx, slog.LevelWarn, "the new view lags behind the old one", slog.Any("err", err))
+				r.log.LogAttrs(ctx, slog.LevelWarn, "the new view lags behind the old one", slog.Any("error", err))
 			}
 		}
 		r.edition = next
@@ -200,5 +200,5 @@ func (r *Rooms) refused(ctx context.Context, err error) {
 		fmt.Fprintln(r.role.Console, err)
 		return
 	}
-	r.log.LogAttrs(ctx, slog.LevelError, message, slog.Any("err", err))
+	r.log.LogAttrs(ctx, slog.LevelError, message, slog.Any("error", err))
 }
