@@ -2,6 +2,7 @@ package soap
 
 import (
 	"strconv"
+	"strings"
 
 	"tidings/fault"
 	"tidings/xmltree"
@@ -92,7 +93,7 @@ func (d *decoder) object(parts []*part, e xmltree.Elem, at *place) error {
 		here := d.inside(at, child.Name().Local)
 		i := d.find(parts, child)
 		if i < 0 {
-			return fault.Input(here.String(), "there is no element %.100s here", child.Name().Local)
+			return d.unknown(parts, child, here)
 		}
 		if seen[i] {
 			return fault.Input(here.String(), "the element is given twice")
@@ -164,6 +165,22 @@ func (d *decoder) isNil(e xmltree.Elem, at *place) (bool, error) {
 	return false, fault.Input(at.String(), "xsi:nil is neither true nor false")
 }
 
+// unknown says that there is no such element, and which there are.
+func (d *decoder) unknown(parts []*part, e xmltree.Elem, at *place) error {
+	n := e.Name()
+	if n.Space != "" && n.Space != d.namespace {
+		return fault.Input(at.String(), "there is no element %.100s of the namespace %.100q here: those of this service are of %q", n.Local, n.Space, d.namespace)
+	}
+	var names []string
+	for _, p := range parts {
+		names = append(names, p.name)
+	}
+	if len(names) == 0 || len(names) > 12 {
+		return fault.Input(at.String(), "there is no element %.100s here: the WSDL says which there are", n.Local)
+	}
+	return fault.Input(at.String(), "there is no element %.100s here, but %s", n.Local, strings.Join(names, ", "))
+}
+
 // checkElement refuses references between elements, which SOAP 1.1 encoding had.
 func (d *decoder) checkElement(e xmltree.Elem, at *place) error {
 	if _, ok := e.Attr("", "href"); ok {
@@ -186,7 +203,10 @@ func (d *decoder) value(t *xsdType, e xmltree.Elem, at *place) error {
 		return fault.Input(at.String(), "there are elements where a value is expected")
 	}
 	out, err := t.appendValue(d.out, e.Text())
-	if err != nil {
+	switch {
+	case err != nil && e.Blank():
+		return fault.Input(at.String(), "the element is empty: give it a value, or leave it out where it may be")
+	case err != nil:
 		return fault.Input(at.String(), "%s", err)
 	}
 	d.out = out

@@ -1,6 +1,8 @@
 package soap
 
 import (
+	"strings"
+
 	"tidings/fault"
 	"tidings/graphql"
 	"tidings/wssec"
@@ -189,6 +191,8 @@ func (c *contract) operation(r *request, soapAction string) (*operation, *failur
 	n := r.payload.Name()
 	op := c.byName[n.Local]
 	switch {
+	case op == nil && c.spelled(n.Local) != "":
+		return nil, failed(fault.New(fault.BadRequest, "there is no operation %s: it is called %s", n.Local, c.spelled(n.Local)))
 	case op == nil:
 		return nil, failed(fault.New(fault.BadRequest, "there is no operation %.100s: the WSDL lists them", n.Local))
 	case n.Space == "":
@@ -198,4 +202,15 @@ func (c *contract) operation(r *request, soapAction string) (*operation, *failur
 	}
 	r.op = op
 	return op, c.checkAction(r, op, r.actionOf(soapAction))
+}
+
+// spelled is how the operation is called that somebody has named in another
+// spelling; empty if there is none.
+func (c *contract) spelled(name string) string {
+	for _, op := range c.operations {
+		if strings.EqualFold(op.name, name) {
+			return op.name
+		}
+	}
+	return ""
 }
