@@ -66,6 +66,8 @@ var otherLimits = map[string]func(*testing.T){
 	"max-operations":      limitOfOperations,
 	"max-queue":           limitOfQueues,
 	"rate-passwords":      limitOfPasswords,
+	"soap-max-envelope":   limitOfEnvelopes,
+	"jobs-unfinished":     limitOfJobs,
 }
 
 func TestLimit(t *testing.T) {
@@ -122,7 +124,7 @@ func TestEveryLimitIsDocumentedAndHasATest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := regexp.MustCompile(`--((?:max|cost|rate|init)-[a-z-]+)`).FindAllStringSubmatch(help.String(), -1)
+	all := regexp.MustCompile(`--((?:soap-max|max|cost|rate|init)-[a-z-]+|jobs-unfinished)`).FindAllStringSubmatch(help.String(), -1)
 	if len(all) < len(requestLimits) {
 		t.Fatalf("found %v in the help", all)
 	}
