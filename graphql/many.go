@@ -1,7 +1,6 @@
 package graphql
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -9,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -69,7 +67,7 @@ func (e *Engine) ExecuteMany(ctx context.Context, who auth.Principal, m Many) An
 	if err := counted.Request(ctx, who); err != nil {
 		return Answers{Refused: e.limited(ctx, err)}
 	}
-	b := &many{engine: e, who: who, asked: m, ops: make([]*operation, len(m.Variables)), items: make([]json.RawMessage, len(m.Variables))}
+	b := &many{engine: e, who: who, asked: m, ops: make([]*operation, len(m.Variables)), items: make([]json.RawMessage, len(m.Variables)), whole: make([]bool, len(m.Variables))}
 	if refused := b.prepare(ctx, counted); refused != nil {
 		return Answers{Refused: refused}
 	}
@@ -89,6 +87,7 @@ type many struct {
 	asked  Many
 	ops    []*operation      // nil for those that are refused
 	items  []json.RawMessage // the bodies, as far as they are known
+	whole  []bool            // the items that came to no error
 	claim  *claim            // nil without a key
 	open   bool              // it is not known what became of an item
 }
@@ -183,7 +182,7 @@ func (b *many) one(ctx context.Context, i int) (open bool) {
 		op.claim = c
 	}
 	r := b.engine.execute(ctx, b.who, op)
-	b.items[i] = r.Body
+	b.items[i], b.whole[i] = r.Body, r.Code == ""
 	return op.claim != nil && op.claim.open || faulty(r.Code)
 }
 
@@ -281,7 +280,7 @@ func (b *many) tell(ctx context.Context, records []resource.Record) {
 		ctx, cancel := context.WithTimeout(ctx, max(time.Until(deadline), aMoment))
 		r := b.engine.execute(ctx, b.who, op)
 		cancel()
-		b.items[i] = r.Body
+		b.items[i], b.whole[i] = r.Body, r.Code == ""
 		b.open = b.open || faulty(r.Code)
 	}
 }
@@ -298,13 +297,13 @@ func (b *many) once(ctx context.Context) Answers {
 	case err != nil:
 		return Answers{Refused: e.refusal(ctx, err)}
 	case kept != nil:
-		return readAnswers(kept.body)
+		return b.again(context.WithoutCancel(ctx), kept)
 	}
 	ctx = context.WithoutCancel(ctx) // as for one
 	b.claim = c
 	answers := b.run(ctx)
 	c.open = b.open
-	e.conclude(ctx, c, Response{Body: answers.encode()})
+	e.conclude(ctx, c, Response{Body: b.kept(answers)})
 	return answers
 }
 
@@ -317,50 +316,4 @@ func (b *many) digest() string {
 		hash.Write(sum[:])
 	}
 	return base64.RawURLEncoding.EncodeToString(hash.Sum(nil))
-}
-
-// keptAnswers are Answers as the store keeps them.
-type keptAnswers struct {
-	Refused json.RawMessage   `json:"refused,omitempty"`
-	Items   []json.RawMessage `json:"items,omitempty"`
-	Undone  bool              `json:"undone,omitempty"`
-}
-
-func (a Answers) encode() []byte {
-	size := 64
-	for _, item := range a.Items {
-		size += len(item) + 8
-	}
-	out := append(make([]byte, 0, size), `{"items":[`...)
-	for i, item := range a.Items {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		if item == nil {
-			item = json.RawMessage("null")
-		}
-		out = append(out, item...)
-	}
-	out = strconv.AppendBool(append(out, `],"undone":`...), a.Undone)
-	if a.Refused != nil {
-		out = append(append(out, `,"refused":`...), a.Refused.Body...)
-	}
-	return append(out, '}')
-}
-
-func readAnswers(body []byte) Answers {
-	var kept keptAnswers
-	if err := json.Unmarshal(body, &kept); err != nil { // the store holds valid JSON
-		return Answers{Refused: &Response{Body: body, Failed: true, Code: fault.Internal}}
-	}
-	a := Answers{Items: kept.Items, Undone: kept.Undone, Replayed: true}
-	for i, item := range a.Items {
-		if bytes.Equal(item, []byte("null")) {
-			a.Items[i] = nil
-		}
-	}
-	if kept.Refused != nil {
-		a.Refused = &Response{Body: kept.Refused, Failed: true}
-	}
-	return a
 }
