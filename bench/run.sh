@@ -34,4 +34,5 @@ if grep -q -e '--- FAIL' "$dir/out"; then
 fi
 go run ./table <"$dir/out"
 http/run.sh
+soap/run.sh
 live/run.sh
