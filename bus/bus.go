@@ -1,6 +1,7 @@
 // Package bus moves bytes over NATS: Call and Serve carry requests, Append and
-// Follow keep the log; Ask, Tell, Hear and Tail reach services and streams of an
-// adopter's own; and it builds every subject of the service.
+// Follow keep the log; a Bucket and a Queue keep what processes share beside it;
+// Ask, Tell, Hear and Tail reach services and streams of an adopter's own; and it
+// builds every subject of the service.
 //
 // It does not know what a record, a command or an envelope means: a message is
 // a subject, headers and bytes. Here is the only door to nats.go, to the

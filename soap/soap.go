@@ -11,9 +11,9 @@
 // same authorization, limits and errors. XML itself is read by xmltree.
 //
 // Specifications: SOAP 1.1 and 1.2 (Part 1), WSDL 1.1, XML Schema 1.0, WS-I
-// Basic Profile 1.1, OASIS Web Services Security 1.1 UsernameToken Profile,
-// SOAP Message Security and X.509 Certificate Token Profile, WS-Addressing 1.0
-// (Core, SOAP and WSDL Binding).
+// Basic Profile 1.1, OASIS Web Services Security 1.1 UsernameToken Profile (what
+// else stands in wsse:Security is wssec's), WS-Addressing 1.0 (Core, SOAP and WSDL
+// Binding) and 2004/08, HTTP Basic (RFC 7617) and Bearer (RFC 6750).
 package soap
 
 import (
