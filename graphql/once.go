@@ -75,6 +75,8 @@ const (
 	maxKeptAnswer = 256 << 10
 	// claimGrace is how much longer a claim holds than its mutation may run.
 	claimGrace = 2 * time.Second
+	// maxSkew is how far apart the clocks of processes may be, and their timeouts.
+	maxSkew = time.Minute
 	// The pauses between two looks at somebody else's claim.
 	minLook, maxLook = 10 * time.Millisecond, 250 * time.Millisecond
 )
@@ -156,7 +158,7 @@ func (e *Engine) tryClaim(ctx context.Context, c *claim, request string) error {
 		c.entry = entry{Request: request, Command: resource.NewCommandID(), Since: e.feed.Now().Seq}
 	} else if c.entry, err = decodeEntry(raw); err != nil {
 		return err
-	} else if c.entry.Request != request || c.entry.Done || time.Now().Before(c.entry.Until) {
+	} else if c.entry.Request != request || c.entry.Done || e.held(c.entry.Until) {
 		return nil
 	}
 	c.again, c.first = raw != nil, raw == nil
@@ -180,6 +182,13 @@ func (e *Engine) roomForNobody(ctx context.Context) error {
 		return errors.New("anonymous callers have half of the store")
 	}
 	return err
+}
+
+// held reports whether a claim holds. One that would hold for longer than claims
+// do comes from a clock that was ahead; nothing is done twice when it is taken over.
+func (e *Engine) held(until time.Time) bool {
+	left := time.Until(until)
+	return left > 0 && left < e.options.Timeout+claimGrace+maxSkew
 }
 
 // conclude stores the answer; one of which not everything is known, or that is
