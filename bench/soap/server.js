@@ -22,7 +22,7 @@ const js = nats && await stream()
 
 async function createPost({ input }) {
   const at = new Date().toISOString()
-  const post = { id: randomUUID(), ...input, createdAt: at, updatedAt: at }
+  const post = { id: randomUUID(), tags: { item: [] }, ...input, createdAt: at, updatedAt: at }
   if (js) await js.publish('log.Post', JSON.stringify(post))
   else posts.set(post.id, post)
   return { result: post }

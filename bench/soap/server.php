@@ -14,7 +14,7 @@ class Service
     public function CreatePost($in): array
     {
         $at = gmdate('Y-m-d\TH:i:s\Z');
-        $post = ['id' => bin2hex(random_bytes(16))] + (array) $in->input + ['createdAt' => $at, 'updatedAt' => $at];
+        $post = ['id' => bin2hex(random_bytes(16))] + (array) $in->input + ['tags' => ['item' => []], 'createdAt' => $at, 'updatedAt' => $at];
         file_put_contents($this->log, json_encode($post) . "\n", FILE_APPEND);
         return ['result' => $post];
     }
