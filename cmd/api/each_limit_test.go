@@ -290,7 +290,8 @@ func (s *service) handshake(t *testing.T, from string) (int, string) {
 }
 
 func limitOfAddresses(t *testing.T) {
-	s := newService(t, "--max-sockets-address", "2", "--trusted-proxies", "127.0.0.0/8,::1")
+	// The sockets say nothing: that must not end them before the test does.
+	s := newService(t, "--max-sockets-address", "2", "--trusted-proxies", "127.0.0.0/8,::1", "--init-timeout", "5m")
 	first := s.dial(t, http.Header{"X-Forwarded-For": {"192.0.2.1"}})
 	if status, _ := s.handshake(t, "192.0.2.1"); status != http.StatusSwitchingProtocols {
 		t.Errorf("a second: %d", status)
