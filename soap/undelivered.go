@@ -254,8 +254,12 @@ func (u *Undelivered) enter(n *naming) {
 
 // gone reports whether the caller has gone without its answer.
 func (n *naming) gone() bool {
-	asked := n.asked.Load()
-	return n.conn.Gone(asked) || asked && n.ctx.Err() != nil
+	if !n.asked.Load() {
+		return n.conn.Gone(false)
+	}
+	// A client that has its answer may go, and does so by the time that this asks:
+	// it has gone without when there is still none.
+	return (n.conn.Gone(true) || n.ctx.Err() != nil) && n.asked.Load()
 }
 
 // abandoned returns an error when the caller has gone already. The call is not
@@ -272,6 +276,7 @@ func (n *naming) settle() {
 	if n == nil {
 		return
 	}
+	n.asked.Store(false)
 	n.settled.Do(func() {
 		u := n.all
 		u.mu.Lock()
