@@ -24,6 +24,9 @@ const (
 	// only when it says so this many times in a row: a server that is just
 	// stopping, or a leader that was replaced without knowing it, may say so.
 	checksToBelieve = 3
+	// With replicas it must go on saying so for as long as a leader may take that
+	// was cut off to learn that there is another one.
+	staleLeader = 30 * time.Second
 )
 
 // Follow hands fn every message of the log after the given sequence, in order,
@@ -50,13 +53,14 @@ func (b *Bus) Follow(ctx context.Context, after uint64, fn func(Message) error) 
 }
 
 type follower struct {
-	bus    *Bus
-	pos    uint64    // everything up to here was handed over
-	at     time.Time // when the log stored the last that was; zero when none was
-	fn     func(Message) error
-	reader *reader
-	epoch  uint64 // reconnects of the connection when the log was recognized last
-	doubts int    // checks in a row that saw another log
+	bus     *Bus
+	pos     uint64    // everything up to here was handed over
+	at      time.Time // when the log stored the last that was; zero when none was
+	fn      func(Message) error
+	reader  *reader
+	epoch   uint64    // reconnects of the connection when the log was recognized last
+	doubts  int       // checks in a row that saw another log
+	doubted time.Time // since when
 }
 
 func (f *follower) run(ctx context.Context) (err error) {
@@ -233,6 +237,9 @@ func (f *follower) check(ctx context.Context) error {
 		if !f.bus.replicated.Load() {
 			return err
 		}
+		if f.doubts > 0 && time.Since(f.doubted) < staleLeader {
+			return nil
+		}
 		return f.doubt(err)
 	}
 	f.doubts = 0
@@ -257,6 +264,9 @@ func (f *follower) recognize(ctx context.Context) error {
 }
 
 func (f *follower) doubt(err error) error {
+	if f.doubts == 0 {
+		f.doubted = time.Now()
+	}
 	if f.doubts++; f.doubts < checksToBelieve {
 		return nil
 	}
