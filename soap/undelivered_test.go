@@ -112,8 +112,13 @@ func (f front) drop(t *testing.T, conn net.Conn) {
 // remembers waits until so many calls are known to have lost their answer.
 func (f front) remembers(t *testing.T, n int) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); f.lost.Len() != n; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
+	late := time.After(20 * time.Second)
+	for f.lost.Len() != n {
+		select {
+		case <-poll.C:
+		case <-late:
 			t.Fatalf("%d lost answers are known, not %d", f.lost.Len(), n)
 		}
 	}

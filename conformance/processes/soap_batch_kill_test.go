@@ -54,7 +54,7 @@ func TestBatchesOfKilledWorkers(t *testing.T) {
 					mu.Lock()
 					again++
 					mu.Unlock()
-					time.Sleep(100 * time.Millisecond)
+					pause(t.Context(), 100*time.Millisecond)
 				}
 				progress <- struct{}{}
 			}

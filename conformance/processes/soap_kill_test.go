@@ -51,7 +51,7 @@ func TestEnvelopesOfKilledWorkers(t *testing.T) {
 					if code == "" || key == "" || t.Context().Err() != nil {
 						break
 					}
-					time.Sleep(100 * time.Millisecond) // as Retry-After would have it, but sooner
+					pause(t.Context(), 100*time.Millisecond) // as Retry-After would have it, but sooner
 				}
 				progress <- struct{}{}
 			}
