@@ -35,4 +35,5 @@ fi
 go run ./table <"$dir/out"
 http/run.sh
 soap/run.sh
+soap/workers.sh
 live/run.sh
