@@ -21,14 +21,14 @@ import (
 type Client struct {
 	bus   *bus.Bus
 	model *schema.Model
-	view  *view.View
+	view  View
 	feed  *Feed
 	here  *Worker // nil: every command goes over the bus
 }
 
 // NewClient returns a client. The feed must be the one that fills the view;
 // whoever made the parts closes them.
-func NewClient(b *bus.Bus, m *schema.Model, v *view.View, f *Feed) *Client {
+func NewClient(b *bus.Bus, m *schema.Model, v View, f *Feed) *Client {
 	return &Client{bus: b, model: m, view: v, feed: f}
 }
 

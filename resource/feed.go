@@ -32,7 +32,7 @@ type FeedOptions struct {
 type Feed struct {
 	bus   *bus.Bus
 	model *schema.Model
-	view  *view.View
+	view  Sink
 	log   *slog.Logger
 
 	mu       sync.Mutex
@@ -45,7 +45,7 @@ type Feed struct {
 }
 
 // NewFeed returns a feed that will fill v. Run makes it go.
-func NewFeed(b *bus.Bus, m *schema.Model, v *view.View, o FeedOptions) *Feed {
+func NewFeed(b *bus.Bus, m *schema.Model, v Sink, o FeedOptions) *Feed {
 	f := &Feed{
 		bus: b, model: m, view: v, log: o.Logger,
 		now:      v.Position(),
@@ -69,6 +69,9 @@ func (f *Feed) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the log's state: %w", err)
 	}
+	if err := f.begin(ctx); err != nil {
+		return err
+	}
 	f.caughtUp(last)
 	in := newInbox()
 	g, ctx := errgroup.WithContext(ctx)
@@ -84,6 +87,21 @@ func (f *Feed) Run(ctx context.Context) error {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("feed: %w", err)
 	}
+	return nil
+}
+
+// begin learns from where the log is to be read. Nobody was told of anything yet.
+func (f *Feed) begin(ctx context.Context) error {
+	position, err := f.view.Begin(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("feed: %w", err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now, f.ring.floor = position, position
 	return nil
 }
 

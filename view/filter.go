@@ -60,7 +60,7 @@ func (w *where) add(sql string, args ...any) {
 // may be used.
 func (w *where) all(conditions []*Filter, guide *Filter) error {
 	if len(conditions) == 0 {
-		w.add("1")
+		w.add("TRUE")
 	}
 	for i, f := range conditions {
 		if i > 0 {
@@ -81,7 +81,7 @@ func (w *where) filter(f *Filter) error {
 		return errConditions
 	}
 	if len(parts) == 0 {
-		w.add("1")
+		w.add("TRUE")
 		return nil
 	}
 	w.add("(")
@@ -106,7 +106,7 @@ func (w *where) part(f *Filter) error {
 		w.add("NOT ")
 		return w.filter(f.Not)
 	case len(f.Or) == 0:
-		w.add("0")
+		w.add("FALSE")
 		return nil
 	}
 	w.add("(")
@@ -122,12 +122,20 @@ func (w *where) part(f *Filter) error {
 	return nil
 }
 
-// column returns the name to compare with; a plus keeps SQLite off its index.
+// column returns what to compare with.
 func (w *where) column(c *column) string {
 	if w.plain {
-		return "+" + c.name
+		return w.table.dialect.plain(c)
 	}
 	return c.name
+}
+
+// compared writes SQL that compares a column with values.
+func (w *where) compared(c *column, sql string, values ...any) {
+	w.sql.WriteString(sql)
+	for _, v := range values {
+		w.args = append(w.args, w.table.dialect.bind(c, v))
+	}
 }
 
 // compare writes one comparison. See missing for what stands for null.
@@ -153,17 +161,17 @@ func (w *where) compare(f *Filter) error {
 	}
 	switch f.Op {
 	case "eq":
-		w.add(name+" = ?", value)
+		w.compared(c, name+" = ?", value)
 	case "ne":
-		w.add(name+" <> ?", value)
+		w.compared(c, name+" <> ?", value)
 	case "lt":
-		w.add("("+name+" > ? AND "+name+" < ?)", missing, value)
+		w.compared(c, "("+name+" > ? AND "+name+" < ?)", missing, value)
 	case "le":
-		w.add("("+name+" > ? AND "+name+" <= ?)", missing, value)
+		w.compared(c, "("+name+" > ? AND "+name+" <= ?)", missing, value)
 	case "gt":
-		w.add(name+" > ?", value)
+		w.compared(c, name+" > ?", value)
 	case "ge":
-		w.add(name+" >= ?", value)
+		w.compared(c, name+" >= ?", value)
 	default:
 		return fault.Input(at, "there is no such comparison")
 	}
@@ -176,16 +184,16 @@ func (w *where) compareList(c *column, f *Filter, at string) error {
 		return err
 	}
 	if f.Op == "between" {
-		w.add(w.column(c)+" BETWEEN ? AND ?", values...)
+		w.compared(c, w.column(c)+" BETWEEN ? AND ?", values...)
 		return nil
 	}
 	if len(values) == 0 {
-		w.add(map[string]string{"in": "0", "notIn": "1"}[f.Op])
+		w.add(map[string]string{"in": "FALSE", "notIn": "TRUE"}[f.Op])
 		return nil
 	}
 	values = padded(values)
 	w.add(w.column(c) + map[string]string{"in": " IN (?", "notIn": " NOT IN (?"}[f.Op])
-	w.add(strings.Repeat(",?", len(values)-1)+")", values...)
+	w.compared(c, strings.Repeat(",?", len(values)-1)+")", values...)
 	return nil
 }
 
@@ -206,15 +214,17 @@ func (w *where) compareText(c *column, f *Filter, at string) error {
 	name := w.column(c)
 	switch f.Op {
 	case "beginsWith":
-		w.add("("+name+" >= ?", text) // text sorts above missing
+		w.compared(c, "("+name+" >= ?", text) // text sorts above missing
 		if next, ok := successor(text); ok {
-			w.add(" AND "+name+" < ?", next)
+			w.compared(c, " AND "+name+" < ?", next)
 		}
 		w.add(")")
 	case "contains":
-		w.add("("+name+" > ? AND instr("+name+", ?) > 0)", missing, text)
+		w.compared(c, "("+name+" > ? AND ", missing)
+		w.add(w.table.dialect.place(name)+" > 0)", w.table.dialect.part(text))
 	case "notContains":
-		w.add("("+name+" = ? OR instr("+name+", ?) = 0)", missing, text)
+		w.compared(c, "("+name+" = ? OR ", missing)
+		w.add(w.table.dialect.place(name)+" = 0)", w.table.dialect.part(text))
 	}
 	return nil
 }

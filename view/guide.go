@@ -63,7 +63,7 @@ func guided(f *Filter) bool {
 }
 
 // chooseGuide settles which of the conditions may use an index.
-func (l *listing) chooseGuide(ctx context.Context, r *session) error {
+func (l *listing) chooseGuide(ctx context.Context, r runner) error {
 	first := l.sorting.terms[0].column
 	candidates := slices.DeleteFunc(slices.Clone(l.conditions), func(f *Filter) bool { return !guided(f) })
 	for i, f := range candidates {
@@ -87,13 +87,13 @@ func (l *listing) chooseGuide(ctx context.Context, r *session) error {
 }
 
 // narrow reports whether few records match the condition.
-func (l *listing) narrow(ctx context.Context, r *session, f *Filter) (bool, error) {
+func (l *listing) narrow(ctx context.Context, r runner, f *Filter) (bool, error) {
 	w := where{table: l.table}
 	w.add(fmt.Sprintf("SELECT count(*) FROM (SELECT 1 FROM %s WHERE ", l.table.name))
 	if err := w.all([]*Filter{f}, f); err != nil {
 		return false, err
 	}
-	w.add(" LIMIT ?)", int64(narrowEnough))
+	w.add(" LIMIT ?) AS few", int64(narrowEnough))
 	n, err := r.number(ctx, w.sql.String(), w.args)
 	return n < narrowEnough, err
 }

@@ -93,12 +93,18 @@ func (v *View) Count(ctx context.Context, typ string, f *Filter, owner string) (
 	if err != nil {
 		return 0, fmt.Errorf("count: %w", err)
 	}
-	w := where{table: t}
-	w.add("SELECT count(*) FROM " + t.name + " WHERE ")
-	if err := w.filter(&Filter{And: t.conjuncts(f, owner)}); err != nil {
+	w, err := t.count(f, owner)
+	if err != nil {
 		return 0, err
 	}
-	return v.number(ctx, t, &w)
+	return v.number(ctx, t, w)
+}
+
+// count composes the statement of Count.
+func (t *table) count(f *Filter, owner string) (*where, error) {
+	w := &where{table: t}
+	w.add("SELECT count(*) FROM " + t.name + " WHERE ")
+	return w, w.filter(&Filter{And: t.conjuncts(f, owner)})
 }
 
 // listing is a query that was understood. The page is read in the direction of
@@ -145,7 +151,7 @@ func newListing(t *table, q Query) (l *listing, err error) {
 }
 
 // read reads the page, and what lies beyond the cursors, from one state.
-func (l *listing) read(ctx context.Context, r *session) (page Page, err error) {
+func (l *listing) read(ctx context.Context, r runner) (page Page, err error) {
 	if err := l.chooseGuide(ctx, r); err != nil {
 		return page, err
 	}
@@ -170,7 +176,7 @@ func (l *listing) read(ctx context.Context, r *session) (page Page, err error) {
 
 // readPage fills the page and reports whether there was more in the direction
 // of travel.
-func (l *listing) readPage(ctx context.Context, r *session, page *Page) (more bool, err error) {
+func (l *listing) readPage(ctx context.Context, r runner, page *Page) (more bool, err error) {
 	w, err := l.pageSQL()
 	if err != nil {
 		return false, err
@@ -192,7 +198,7 @@ func (l *listing) readPage(ctx context.Context, r *session, page *Page) (more bo
 		if err := scan(into...); err != nil {
 			return err
 		}
-		cursor, err := l.sorting.cursor(values)
+		cursor, err := l.sorting.cursor(l.shown(values))
 		page.Records, page.Cursors = append(page.Records, doc), append(page.Cursors, cursor)
 		doc = nil
 		return err
@@ -201,6 +207,14 @@ func (l *listing) readPage(ctx context.Context, r *session, page *Page) (more bo
 		reverse(page)
 	}
 	return more, err
+}
+
+// shown turns what was scanned of the order's columns into their values.
+func (l *listing) shown(values []any) []any {
+	for i, t := range l.sorting.terms {
+		values[i] = l.table.dialect.value(t.column, values[i])
+	}
+	return values
 }
 
 func reverse(page *Page) {
@@ -215,7 +229,7 @@ func (l *listing) pageSQL() (*where, error) {
 	w := &where{table: l.table}
 	w.add("SELECT doc")
 	for _, t := range l.sorting.terms {
-		w.add(", " + t.column.name)
+		w.add(", " + l.table.dialect.shown(t.column))
 	}
 	w.add(" FROM " + l.table.name + " WHERE ")
 	if err := w.all(l.conditions, l.guide); err != nil {
@@ -240,17 +254,17 @@ func (l *listing) pageSQL() (*where, error) {
 // beyond reports whether the list has records on the far side of a cursor: at
 // or before After, at or after Before. They are outside of the page whatever
 // it holds. known is what the page itself has shown already.
-func (l *listing) beyond(ctx context.Context, r *session, known bool, place []any, backward bool) (bool, error) {
+func (l *listing) beyond(ctx context.Context, r runner, known bool, place []any, backward bool) (bool, error) {
 	if known || place == nil {
 		return known, nil
 	}
 	w := &where{table: l.table}
-	w.add("SELECT EXISTS (SELECT 1 FROM " + l.table.name + " WHERE ")
+	w.add("SELECT CASE WHEN EXISTS (SELECT 1 FROM " + l.table.name + " WHERE ")
 	if err := w.all(l.conditions, l.guide); err != nil {
 		return false, err
 	}
 	w.past(l.sorting.terms, place, backward, true)
-	w.add(")")
+	w.add(") THEN 1 ELSE 0 END")
 	n, err := r.number(ctx, w.sql.String(), w.args)
 	return n != 0, err
 }
@@ -269,11 +283,11 @@ func (w *where) past(terms []term, place []any, backward, inclusive bool) {
 	for i, t := range terms {
 		less, last := t.desc != backward, i == len(terms)-1
 		if last {
-			w.add(t.column.name+compare(less, inclusive), place[i])
+			w.compared(t.column, t.column.name+compare(less, inclusive), place[i])
 			break
 		}
 		// the first comparison is what an index can use
-		w.add("("+t.column.name+compare(less, true)+" AND ("+t.column.name+compare(less, false)+" OR ", place[i], place[i])
+		w.compared(t.column, "("+t.column.name+compare(less, true)+" AND ("+t.column.name+compare(less, false)+" OR ", place[i], place[i])
 	}
 	w.add(strings.Repeat("))", len(terms)-1))
 }
@@ -285,7 +299,11 @@ func (w *where) pastTuple(terms []term, place []any, comparison string) {
 		names[i] = t.column.name
 	}
 	operator := strings.TrimSuffix(comparison, "?")
-	w.add("("+strings.Join(names, ", ")+")"+operator+"(?"+strings.Repeat(", ?", len(terms)-1)+")", place...)
+	w.add("(" + strings.Join(names, ", ") + ")" + operator + "(")
+	for i, t := range terms {
+		w.compared(t.column, map[bool]string{true: "?", false: ", ?"}[i == 0], place[i])
+	}
+	w.add(")")
 }
 
 func oneWay(terms []term) bool {

@@ -30,10 +30,7 @@ func (v *View) ListAt(ctx context.Context, q Query) (page Page, position uint64,
 		if position, err = r.position(ctx); err != nil {
 			return err
 		}
-		if err := l.chooseGuide(ctx, r); err != nil {
-			return err
-		}
-		page.HasNext, err = l.readPage(ctx, r, &page)
+		page, err = l.readHere(ctx, r)
 		return err
 	})
 	if err != nil {
@@ -42,19 +39,35 @@ func (v *View) ListAt(ctx context.Context, q Query) (page Page, position uint64,
 	return page, position, nil
 }
 
+// readHere reads the page alone, in a state that the caller has chosen.
+func (l *listing) readHere(ctx context.Context, r runner) (page Page, err error) {
+	if err := l.chooseGuide(ctx, r); err != nil {
+		return page, err
+	}
+	page.HasNext, err = l.readPage(ctx, r, &page)
+	return page, err
+}
+
 // CountTo is a Count that stops at most.
 func (v *View) CountTo(ctx context.Context, typ string, f *Filter, owner string, most int) (int, error) {
 	t, err := v.table(typ)
 	if err != nil {
 		return 0, fmt.Errorf("count: %w", err)
 	}
-	w := where{table: t}
-	w.add("SELECT count(*) FROM (SELECT 1 FROM " + t.name + " WHERE ")
-	if err := w.filter(&Filter{And: t.conjuncts(f, owner)}); err != nil {
+	w, err := t.countTo(f, owner, most)
+	if err != nil {
 		return 0, err
 	}
-	w.add(" LIMIT ?)", int64(most))
-	return v.number(ctx, t, &w)
+	return v.number(ctx, t, w)
+}
+
+// countTo composes the statement of CountTo.
+func (t *table) countTo(f *Filter, owner string, most int) (*where, error) {
+	w := &where{table: t}
+	w.add("SELECT count(*) FROM (SELECT 1 FROM " + t.name + " WHERE ")
+	err := w.filter(&Filter{And: t.conjuncts(f, owner)})
+	w.add(" LIMIT ?) AS few", int64(most))
+	return w, err
 }
 
 // number reads a number that a statement over one table gives.

@@ -12,6 +12,7 @@ import (
 type table struct {
 	resource *schema.Resource
 	name     string // quoted
+	dialect  dialect
 	owner    *column
 	columns  []*column       // without id
 	fields   []*schema.Field // of the columns
@@ -35,11 +36,11 @@ type column struct {
 
 // newTables lays out a table for each resource: its own columns, and those
 // that relations of other resources follow.
-func newTables(model *schema.Model) map[string]*table {
-	names := newNames("meta")
+func newTables(model *schema.Model, d dialect) map[string]*table {
+	names := d.names("meta")
 	tables := make(map[string]*table, len(model.Resources))
 	for _, r := range model.Resources {
-		tables[r.Name] = &table{resource: r, name: names.pick(r.Name)}
+		tables[r.Name] = &table{resource: r, name: names.pick(r.Name), dialect: d}
 	}
 	needed := keysOfRelations(model)
 	for _, t := range tables {
@@ -72,7 +73,7 @@ func keysOfRelations(model *schema.Model) map[string]bool {
 }
 
 func (t *table) layOut(needed map[string]bool) {
-	names := newNames("id", "doc", "seq", "rowid", "oid", "_rowid_")
+	names := t.dialect.names("id", "doc", "seq", "rowid", "oid", "_rowid_")
 	t.byField = map[string]*column{}
 	for _, f := range t.resource.Fields {
 		search, follow := needed[t.resource.Name+"."+f.Name]

@@ -81,7 +81,7 @@ type View struct {
 // The caller closes the view. The model must not change while it is open.
 func Open(ctx context.Context, model *schema.Model, logID string, opts Options) (*View, error) {
 	v := &View{
-		tables:  newTables(model),
+		tables:  newTables(model, sqliteDialect{}),
 		log:     opts.Logger,
 		dir:     opts.Dir,
 		closed:  make(chan struct{}),

@@ -1,0 +1,45 @@
+package view
+
+import "context"
+
+// dialect is how a database says what the two of them say differently. What is
+// asked, and what it means, is composed once for both.
+type dialect interface {
+	// names gives out names for what stands beside each other; those that are
+	// taken are given to nobody.
+	names(taken ...string) names
+	// plain is a column in a comparison that may not use the column's index.
+	plain(c *column) string
+	// bind is a column's value, or missing, as the database is given it.
+	bind(c *column, value any) any
+	// shown is what is selected to learn a column's value, and value what that is
+	// once it was scanned.
+	shown(c *column) string
+	value(c *column, scanned any) any
+	// place is where in a text column a text stands: 0 when it does not. It has
+	// one parameter, which part makes of the text.
+	place(name string) string
+	part(text string) any
+}
+
+// runner runs what was composed.
+type runner interface {
+	// query calls fn for each row; fn scans it.
+	query(ctx context.Context, query string, args []any, fn func(scan func(...any) error) error) error
+	// number reads a statement's one number.
+	number(ctx context.Context, query string, args []any) (int, error)
+	// snapshot runs fn so that all its reads see the same state.
+	snapshot(ctx context.Context, fn func(context.Context) error) error
+}
+
+// sqliteDialect: a column holds values as they are, since SQLite lets each have
+// a type of its own.
+type sqliteDialect struct{}
+
+func (sqliteDialect) names(taken ...string) names      { return newNames(taken...) }
+func (sqliteDialect) plain(c *column) string           { return "+" + c.name }
+func (sqliteDialect) bind(_ *column, value any) any    { return value }
+func (sqliteDialect) shown(c *column) string           { return c.name }
+func (sqliteDialect) value(_ *column, scanned any) any { return scanned }
+func (sqliteDialect) place(name string) string         { return "instr(" + name + ", ?)" }
+func (sqliteDialect) part(text string) any             { return text }
