@@ -30,6 +30,9 @@ func single(b *batch) answer { return answer{link: link{next: b}} }
 // answer finds the value of a root field. Those of functions are called side by
 // side, see early.
 func (r *run) answer(ctx context.Context, f *root) answer {
+	if r.joint != nil {
+		return r.jointly(ctx, f)
+	}
 	if err := ctx.Err(); err != nil {
 		return refused(err)
 	}
@@ -114,6 +117,11 @@ func (r *run) submit(ctx context.Context, f *root, verb resource.Verb, args map[
 	if err != nil {
 		return refused(err)
 	}
+	return r.carried(ctx, f, verb, record)
+}
+
+// carried is the answer of a field whose change was made.
+func (r *run) carried(ctx context.Context, f *root, verb resource.Verb, record resource.Record) answer {
 	r.wrote = max(r.wrote, record.Seq)
 	if f.target.reads() {
 		if err := r.engine.data.WaitFor(ctx, record.Seq); err != nil {

@@ -19,7 +19,7 @@ type compiler struct {
 }
 
 func (e *Engine) compile(op *ast.OperationDefinition, vars map[string]any) (*plan, *gqlerror.Error) {
-	c := &compiler{engine: e, vars: vars, plan: &plan{}}
+	c := &compiler{engine: e, vars: vars, plan: &plan{together: isTransaction(op)}}
 	typ := "Query"
 	switch op.Operation {
 	case ast.Mutation:

@@ -118,6 +118,9 @@ func (e *Engine) parse(text string, trusted bool) (*document, gqlerror.List) {
 	if errs := c.document(tree); len(errs) > 0 {
 		return nil, errs
 	}
+	if errs := e.checkTransactions(tree); len(errs) > 0 {
+		return nil, errs
+	}
 	slices.Sort(c.conditions)
 	return &document{text: text, ast: tree, conditions: slices.Compact(c.conditions), plans: map[planKey]*plan{}}, nil
 }

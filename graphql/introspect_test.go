@@ -62,7 +62,7 @@ func TestTheSchemaIsTold(t *testing.T) {
 		"inputs": {`{ a: __type(name: "In") { isOneOf fields { name } inputFields { name defaultValue } } b: __type(name: "One") { isOneOf } }`,
 			`{"a":{"isOneOf":false,"fields":null,"inputFields":[{"name":"n","defaultValue":"3"},{"name":"s","defaultValue":null}]},"b":{"isOneOf":true}}`},
 		"directives": {`{ __schema { directives { name } } __type(name: "__Directive") { fields { name args { name defaultValue } } } }`,
-			`{"__schema":{"directives":[{"name":"auth"},{"name":"deprecated"},{"name":"include"},{"name":"oneOf"},{"name":"skip"},{"name":"specifiedBy"}]},
+			`{"__schema":{"directives":[{"name":"auth"},{"name":"deprecated"},{"name":"include"},{"name":"oneOf"},{"name":"skip"},{"name":"specifiedBy"},{"name":"transaction"}]},
 				"__type":{"fields":[{"name":"name","args":[]},{"name":"description","args":[]},{"name":"isRepeatable","args":[]},{"name":"locations","args":[]},{"name":"args","args":[{"name":"includeDeprecated","defaultValue":"false"}]}]}}`},
 		"nobody": {`{ __type(name: "Nobody") { name } }`, `{"__type":null}`},
 	} {

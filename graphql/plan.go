@@ -21,6 +21,8 @@ type plan struct {
 	// price is what the operation costs and one more; 0 while it is not known,
 	// or when it depends on variables.
 	price atomic.Int64
+	// together: its changes happen together or not at all.
+	together bool
 }
 
 // root is one root field and what answers it.

@@ -80,7 +80,7 @@ type operation struct {
 	asked asked
 	from  uint64           // the view showed this when it began; only when the position is wanted
 	claim *claim           // of the idempotency key; nil without one
-	made  *resource.Record // what the root field came to already, together with others; nil: it is submitted
+	made  *resource.Record // what the root field came to already, as one of many; nil: it is submitted
 	moved bool             // its caller had it at another engine
 	cost  Cost             // estimated
 }

@@ -26,6 +26,7 @@ type run struct {
 	// exchange names the request; nil until there is something to look up.
 	exchange *Exchange
 
+	joint *joint // what its changes come to together; nil: each is made by itself
 	marks marks  // what the extensions of a live result tell; nil: the cursor alone
 	wrote uint64 // where in the log the last change happened; 0 for none
 
@@ -136,6 +137,9 @@ func executionError(f *fault.Error, nodes []*ast.Field, path []step) *gqlerror.E
 // execute runs a query or a mutation.
 func (r *run) execute(ctx context.Context) {
 	defer r.settle()
+	if r.op.plan.together && r.op.made == nil {
+		r.transact(ctx)
+	}
 	answers := r.early(ctx)
 	defer answers.stop()
 	r.buf = append(r.buf, '{')
@@ -156,6 +160,9 @@ func (r *run) execute(ctx context.Context) {
 		}
 	}
 	r.buf = append(r.buf, '}')
+	if r.joint != nil {
+		r.joint.blameFirst(r.errs)
+	}
 }
 
 // root answers one root field and writes it.

@@ -279,6 +279,7 @@ func (e *expansion) addUsed() {
 		panic("schema: the built-in prelude is wrong: " + err.Error())
 	}
 	used := usedNames(e.types, e.directives)
+	used["@transaction"] = len(e.model.Resources) > 0 // of those that stand in documents
 	for _, directive := range prelude.Directives {
 		if used["@"+directive.Name] {
 			e.directives[directive.Name] = directive
