@@ -41,6 +41,9 @@ func (s Subjects) Unique(typ, field, hash string) string {
 	return s.Prefix + ".log._unique." + typ + "." + field + "." + hash
 }
 
+// Uniques is what the subjects of all reservations begin with.
+func (s Subjects) Uniques() string { return s.Prefix + ".log._unique." }
+
 // ParseRecord takes a record's log subject apart. It reports false for every
 // other subject, reservations included.
 func (s Subjects) ParseRecord(subject string) (typ, id string, ok bool) {

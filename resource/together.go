@@ -102,7 +102,7 @@ func (b *bundle) reserve(ctx context.Context, s *seat, decisions []Decision) (bu
 		if !freed {
 			return bus.Entry{}, nil
 		}
-		e.Data = []byte("{}")
+		e.Data = []byte(released)
 		return e, nil
 	}
 	taker := decisions[s.taker]

@@ -17,6 +17,9 @@ type holder struct {
 	ID string `json:"id,omitempty"`
 }
 
+// released is the body of the reservation of a value that is free.
+const released = "{}"
+
 // reservations returns the messages that take and release the decision's
 // unique values. The fault is Conflict when another record holds one.
 func (w *Worker) reservations(ctx context.Context, typ string, d Decision) ([]bus.Entry, error) {
@@ -43,7 +46,7 @@ func (w *Worker) reservations(ctx context.Context, typ string, d Decision) ([]bu
 		if held != d.ID {
 			continue // never taken: the field became unique after the record was written
 		}
-		e.Data = []byte("{}")
+		e.Data = []byte(released)
 		entries = append(entries, e)
 	}
 	return entries, nil

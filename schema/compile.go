@@ -52,6 +52,7 @@ func (c *compiler) resource(def *ast.Definition) *Resource {
 	}
 	r.Plural = c.plural(def, r.Singular)
 	r.OnSlow = slowOf(def.Directives.ForName("resource"), "onSlow")
+	r.History = c.history(def)
 	rules := c.rules(def.Directives, everyAction)
 	for action, rule := range rules {
 		r.Auth[action] = Rule{Admin | Service}

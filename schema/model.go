@@ -106,6 +106,9 @@ type Resource struct {
 	// OnSlow says what becomes of subscribers who read too slowly, unless their
 	// root field says something else.
 	OnSlow Slow
+	// History is how many changes of each record the log keeps, if that is fewer
+	// than of all records; 0 where the schema says nothing.
+	History int
 
 	fields map[string]*Field
 }

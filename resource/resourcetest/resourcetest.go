@@ -36,7 +36,7 @@ func On(t testing.TB, b *bus.Bus, dir fs.FS, o resource.FeedOptions) *Service {
 	t.Helper()
 	s := Reader(t, b, dir, o)
 	w := resource.NewWorker(b, s.Model, resource.WorkerOptions{})
-	run(t, "worker", w.Run)
+	Run(t, "worker", w.Run)
 	select {
 	case <-w.Ready():
 	case <-time.After(30 * time.Second):
@@ -58,7 +58,7 @@ func Reader(t testing.TB, b *bus.Bus, dir fs.FS, o resource.FeedOptions) *Servic
 	}
 	t.Cleanup(func() { _ = v.Close() })
 	f := resource.NewFeed(b, m, v, o)
-	run(t, "feed", f.Run)
+	Run(t, "feed", f.Run)
 	select {
 	case <-f.Ready():
 	case <-time.After(30 * time.Second):
@@ -67,8 +67,8 @@ func Reader(t testing.TB, b *bus.Bus, dir fs.FS, o resource.FeedOptions) *Servic
 	return &Service{Bus: b, Model: m, View: v, Feed: f, Client: resource.NewClient(b, m, v, f)}
 }
 
-// run starts a part and waits for its end with the test.
-func run(t testing.TB, name string, part func(context.Context) error) {
+// Run starts a part and waits for its end with the test.
+func Run(t testing.TB, name string, part func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {

@@ -49,6 +49,8 @@ type Config struct {
 	View       string `env:"VIEW" flag:"view" help:"directory of this process's view; default: <data>/view with an embedded bus, else a temporary one"`
 	ViewMemory int    `env:"VIEW_MEMORY" flag:"view-memory" envDefault:"64" help:"MiB of records and pages that are kept in memory because they are read again; 0 for none"`
 
+	EraseAfter time.Duration `env:"ERASE_AFTER" flag:"erase-after" envDefault:"168h" help:"how long the log keeps what a deleted record was, for those who were away; 0: as long as any history"`
+
 	JWTSecret   string        `env:"JWT_SECRET" secret:"true" help:"secret of HS256 tokens, at least 32 bytes" group:"Tokens"`
 	JWTKeys     string        `env:"JWT_KEYS" secret:"true" help:"public keys of RS256, ES256 and EdDSA tokens, as PEM"`
 	JWTJWKS     string        `env:"JWT_JWKS" flag:"jwt-jwks" help:"https URL or file of a key set that verifies tokens and may rotate"`
@@ -193,6 +195,7 @@ func (c *Config) check() error {
 		{c.Replicas >= 1 && c.Replicas <= 5, "TIDINGS_REPLICAS must be from 1 to 5"},
 		{c.ViewMemory >= 0 && c.ViewMemory <= 1<<20, "TIDINGS_VIEW_MEMORY must be from 0 to 1048576 MiB"},
 		{c.History >= 1, "TIDINGS_HISTORY must be at least 1: the last change of a record is its state"},
+		{c.EraseAfter == 0 || c.EraseAfter >= time.Second, "TIDINGS_ERASE_AFTER must be 0 or at least 1s, such as 168h"},
 		{c.JWTLeeway >= 0 && c.JWTLeeway <= 5*time.Minute, "TIDINGS_JWT_LEEWAY must be from 0 to 5m"},
 		{c.RevokedAge >= time.Minute, "TIDINGS_REVOKED_AGE must be at least 1m, and longer than any token lives"},
 		{c.InitTimeout >= time.Millisecond, "TIDINGS_INIT_TIMEOUT must be at least 1ms, such as 10s"},

@@ -31,7 +31,8 @@ type Edition struct {
 
 	worker  *resource.Worker // nil where nothing is written, and so is soap
 	soap    *soap.Service
-	writing *running       // the two
+	eraser  *resource.Eraser
+	writing *running       // the three
 	users   sync.WaitGroup // requests that have begun here
 	over    chan struct{}  // closed when another edition serves
 }
@@ -132,6 +133,9 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 	if r.role.Writes {
 		e.worker = resource.NewWorker(r.Bus, e.Model, resource.WorkerOptions{Logger: r.log})
 		e.Client.Use(e.worker)
+		if e.eraser, err = r.openEraser(ctx, e.Model); err != nil {
+			return err
+		}
 		e.soap, err = soap.NewService(r.Bus, e.Model, e.Engine, r.Accounts, r.Verifier, o)
 	}
 	return err
@@ -201,7 +205,7 @@ func (e *Edition) read(ctx context.Context, fail func(error)) {
 // write makes the worker, SOAP and jobs run, if there are any.
 func (e *Edition) write(ctx context.Context, fail func(error)) {
 	if e.worker != nil {
-		e.writing = run(ctx, fail, proc.Part{Name: "worker", Run: e.worker.Run}, proc.Part{Name: "soap", Run: e.soap.Run}, proc.Part{Name: "jobs", Run: e.soap.RunJobs})
+		e.writing = run(ctx, fail, proc.Part{Name: "eraser", Run: e.eraser.Run}, proc.Part{Name: "worker", Run: e.worker.Run}, proc.Part{Name: "soap", Run: e.soap.Run}, proc.Part{Name: "jobs", Run: e.soap.RunJobs})
 	}
 }
 
