@@ -52,7 +52,10 @@ func encodingOf(data []byte, charset string) (encoding, []byte, error) {
 			return m.enc, rest, nil
 		}
 	}
-	enc, ok := encodings[strings.ToLower(charset)]
+	enc, ok := isUTF8, true
+	if charset != "utf-8" {
+		enc, ok = encodings[strings.ToLower(charset)]
+	}
 	if !ok {
 		return 0, nil, unreadable(charset)
 	}
@@ -67,14 +70,12 @@ func encodingOf(data []byte, charset string) (encoding, []byte, error) {
 	return enc, data, nil
 }
 
-// decode returns the document in UTF-8. What is no character of the encoding is
-// refused, and so is a document that is larger than most in either form.
+// decode returns the document in UTF-8; one that is said to be in UTF-8 as it is.
+// What is no character of another encoding is refused, and so is a document that is
+// larger than most in either form.
 func (enc encoding) decode(data []byte, most int) (string, error) {
 	switch enc {
 	case asDeclared, isUTF8:
-		if !utf8.Valid(data) {
-			return "", fault.New(fault.BadRequest, "the envelope is not valid UTF-8")
-		}
 		return string(data), nil
 	case isASCII:
 		if i := slices.IndexFunc(data, func(b byte) bool { return b >= utf8.RuneSelf }); i >= 0 {
@@ -87,6 +88,36 @@ func (enc encoding) decode(data []byte, most int) (string, error) {
 		return decodeUTF16(data, binary.LittleEndian, most)
 	}
 	return enc.decodeBytes(data, most)
+}
+
+// ascii reports whether all characters of a document are of US-ASCII.
+func ascii(s string) bool {
+	const highs = 0x8080808080808080
+	for ; len(s) >= 32; s = s[32:] {
+		if (word(s[:8])|word(s[8:16])|word(s[16:24])|word(s[24:32]))&highs != 0 {
+			return false
+		}
+	}
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// allowed refuses a document with what is no character of XML in any encoding, or no
+// UTF-8. Characters below the blank are the scanner's to refuse.
+func allowed(src string) error {
+	switch {
+	case ascii(src):
+		return nil
+	case !utf8.ValidString(src):
+		return fault.New(fault.BadRequest, "the envelope is not valid UTF-8")
+	case strings.Contains(src, "\uFFFE") || strings.Contains(src, "\uFFFF"):
+		return fault.New(fault.BadRequest, "U+FFFE and U+FFFF are not allowed in XML")
+	}
+	return nil
 }
 
 // decodeBytes reads an encoding of one byte a character.

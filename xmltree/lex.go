@@ -1,6 +1,7 @@
 package xmltree
 
 import (
+	"math/bits"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -12,8 +13,6 @@ import (
 const (
 	nameStart uint8 = 1 << iota
 	nameChar
-	textStop // in character data
-	attrStop // in an attribute's value
 	white
 	control // not allowed anywhere
 )
@@ -24,131 +23,182 @@ func classes() (t [256]uint8) {
 	for c := range t {
 		switch {
 		case c == ' ', c == '\t', c == '\n', c == '\r':
-			t[c] |= white
+			t[c] = white
 		case c < ' ':
-			t[c] |= control | textStop | attrStop
+			t[c] = control
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_':
-			t[c] |= nameStart | nameChar
+			t[c] = nameStart | nameChar
 		case c >= '0' && c <= '9', c == '-', c == '.':
-			t[c] |= nameChar
+			t[c] = nameChar
 		}
-	}
-	for _, c := range "<&]\r" {
-		t[c] |= textStop
-	}
-	for _, c := range "<&\"'\t\n\r" {
-		t[c] |= attrStop
 	}
 	return t
 }
 
-// peek returns the next byte, 0 at the end. A NUL in the source is refused
-// wherever it could stand, so the two need not be told apart.
-func (s *scanner) peek() byte {
-	if s.pos == len(s.src) {
+// afterBlanks is where the white space at i ends.
+func afterBlanks(s string, i int) int {
+	for i < len(s) && class[s[i]]&white != 0 {
+		i++
+	}
+	return i
+}
+
+// afterIndent is where the line feeds, tabs and blanks at i end.
+func afterIndent(s string, i int) int {
+	const blanks = 0x2020202020202020
+	if i < len(s) && s[i] == '\n' {
+		i++
+	}
+	for i+8 <= len(s) {
+		n := bits.TrailingZeros64(word(s[i:i+8])^blanks) >> 3
+		if i += n; n < 8 {
+			break
+		}
+	}
+	for i < len(s) && (s[i] == ' ' || s[i] == '\n' || s[i] == '\t') {
+		i++
+	}
+	return i
+}
+
+// afterName is where the name without a prefix at i ends: at i when there is none.
+func afterName(s string, i int) int {
+	if i == len(s) || class[s[i]]&nameStart == 0 {
+		return i
+	}
+	for i++; i < len(s) && class[s[i]]&nameChar != 0; i++ {
+	}
+	return i
+}
+
+// stop is where the first byte from i on is that is <, &, other, or below the
+// blank. It looks at eight bytes at a time: of a word x the expression
+// (x-ones*n) &^ x & highs has the high bit of each byte below n, up to the first
+// one at least, and x^(ones*c) has 0 for each byte c.
+func stop(s string, i int, other byte) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	others := ones * uint64(other)
+	for ; i+8 <= len(s); i += 8 {
+		x := word(s[i : i+8])
+		less, amp, it := x^ones*'<', x^ones*'&', x^others
+		found := ((x-ones*' ')&^x | (less-ones)&^less | (amp-ones)&^amp | (it-ones)&^it) & highs
+		if found != 0 {
+			return i + bits.TrailingZeros64(found)>>3
+		}
+	}
+	for i < len(s) && s[i] >= ' ' && s[i] != '<' && s[i] != '&' && s[i] != other {
+		i++
+	}
+	return i
+}
+
+// word is the eight bytes of s, the first one the lowest. It compiles to one load.
+func word(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// at returns the byte at i, 0 at the end. A NUL in the source is refused wherever
+// it could stand, so the two need not be told apart.
+func (s *scanner) at(i int) byte {
+	if i >= len(s.src) {
 		return 0
 	}
-	return s.src[s.pos]
+	return s.src[i]
 }
 
-// blanks skips white space and reports whether there was any.
-func (s *scanner) blanks() bool {
-	from := s.pos
-	for s.pos < len(s.src) && class[s.src[s.pos]]&white != 0 {
-		s.pos++
+// qname reads a name with at most one prefix: how many bytes it has, and how many
+// of them stand before the local part.
+func (s *scanner) qname(from int) (at int, name uint16, prefix uint8, err error) {
+	local := from
+	at = afterName(s.src, from)
+	if s.at(at) == ':' && at > from {
+		local = at + 1
+		at = afterName(s.src, local)
 	}
-	return s.pos > from
+	if c := s.at(at); at > local && at-from <= maxName && c != ':' && c < utf8.RuneSelf {
+		return at, uint16(at - from), uint8(local - from), nil
+	}
+	return at, 0, 0, s.noName(at, at == local)
 }
 
-// qname reads a name with at most one prefix.
-func (s *scanner) qname() (prefix, local string, err error) {
-	from := s.pos
-	if local, err = s.ncname(); err != nil {
-		return "", "", err
+// noName says why what ends at a place is no name.
+func (s *scanner) noName(at int, empty bool) error {
+	switch {
+	case s.at(at) >= utf8.RuneSelf:
+		return refuse(at, "names beyond ASCII are not accepted")
+	case empty:
+		return refuse(at, "a name is missing")
+	case s.at(at) == ':':
+		return refuse(at, "a name has two colons")
 	}
-	if s.peek() == ':' {
-		s.pos++
-		prefix = local
-		if local, err = s.ncname(); err != nil {
-			return "", "", err
-		}
-		if s.peek() == ':' {
-			return "", "", s.refuse("a name has two colons")
-		}
-	}
-	if s.pos-from > maxName {
-		return "", "", s.refuse("a name is longer than %d bytes", maxName)
-	}
-	return prefix, local, nil
+	return refuse(at, "a name is longer than %d bytes", maxName)
 }
 
-func (s *scanner) ncname() (string, error) {
-	from := s.pos
-	if class[s.peek()]&nameStart == 0 {
-		if s.peek() >= utf8.RuneSelf {
-			return "", s.refuse("names beyond ASCII are not accepted")
-		}
-		return "", s.refuse("a name is missing")
-	}
-	for s.pos++; class[s.peek()]&nameChar != 0; s.pos++ {
-	}
-	if s.peek() >= utf8.RuneSelf {
-		return "", s.refuse("names beyond ASCII are not accepted")
-	}
-	return s.src[from:s.pos], nil
+// ends are where a value begins and ends: in the source, or among the cooked ones.
+type ends struct {
+	from, to uint32
+	cooked   bool
 }
 
 // quoted reads an attribute's value. Its white space is normalised: tabs and
 // line ends become blanks, those written as references stay.
-func (s *scanner) quoted() (string, error) {
-	quote := s.peek()
+func (s *scanner) quoted(at int) (after int, value ends, err error) {
+	quote := s.at(at)
 	if quote != '"' && quote != '\'' {
-		return "", s.refuse("the value of an attribute is not quoted")
+		return at, value, refuse(at, "the value of an attribute is not quoted")
 	}
-	s.pos++
-	from, cooked := s.pos, false
-	for ; s.pos < len(s.src); s.pos++ {
-		c := s.src[s.pos]
-		if class[c]&attrStop == 0 {
-			continue
+	at++
+	from, cooked := at, false
+	for ; ; at++ {
+		if at = stop(s.src, at, quote); at == len(s.src) {
+			return at, value, refuse(at, "the value of an attribute is not closed")
 		}
-		switch {
+		switch c := s.src[at]; {
 		case c == quote:
-			raw := s.src[from:s.pos]
-			s.pos++
+			value = ends{uint32(from), uint32(at), false}
 			if cooked {
-				return s.cook(raw, true)
+				value, err = s.cook(value, true)
 			}
-			return raw, nil
+			return at + 1, value, err
 		case c == '<':
-			return "", s.refuse("< stands inside of an attribute")
+			return at, value, refuse(at, "< stands inside of an attribute")
 		case c == '&' || class[c]&white != 0:
 			cooked = true
-		case class[c]&control != 0:
-			return "", s.refuse("the control character %#02x is not allowed", c)
+		default:
+			return at, value, refuseControl(at, c)
 		}
 	}
-	return "", s.refuse("the value of an attribute is not closed")
+}
+
+// value is what ends stand for, as it is before the tree is whole.
+func (s *scanner) value(e ends) string {
+	if e.cooked {
+		return s.cooked.String()[e.from:e.to]
+	}
+	return s.src[e.from:e.to]
 }
 
 // cook resolves references and normalises line ends, and white space as well
 // in an attribute.
-func (s *scanner) cook(raw string, attribute bool) (string, error) {
-	out := make([]byte, 0, len(raw))
-	for i := 0; i < len(raw); {
-		c := raw[i]
+func (s *scanner) cook(raw ends, attribute bool) (ends, error) {
+	from, text := s.cooked.Len(), s.src[raw.from:raw.to]
+	s.cooked.Grow(len(text))
+	for i := 0; i < len(text); {
+		c := text[i]
 		if c == '&' {
-			r, n := reference(raw[i:])
+			r, n := reference(text[i:])
 			if n == 0 {
-				return "", s.refuse("an & begins no reference to a character or to lt, gt, amp, quot, apos")
+				return ends{}, refuse(int(raw.from)+i, "an & begins no reference to a character or to lt, gt, amp, quot, apos")
 			}
-			out = utf8.AppendRune(out, r)
+			s.cooked.WriteRune(r)
 			i += n
 			continue
 		}
 		i++
 		if c == '\r' {
-			if i < len(raw) && raw[i] == '\n' {
+			if i < len(text) && text[i] == '\n' {
 				i++
 			}
 			c = '\n'
@@ -156,9 +206,16 @@ func (s *scanner) cook(raw string, attribute bool) (string, error) {
 		if attribute && (c == '\n' || c == '\t') {
 			c = ' '
 		}
-		out = append(out, c)
+		s.cooked.WriteByte(c)
 	}
-	return string(out), nil
+	return ends{uint32(from), uint32(s.cooked.Len()), true}, nil
+}
+
+// add keeps a text that the source does not hold.
+func (s *scanner) add(text string) ends {
+	from := s.cooked.Len()
+	s.cooked.WriteString(text)
+	return ends{uint32(from), uint32(s.cooked.Len()), true}
 }
 
 // reference reads the reference that s begins with. A length of 0 means that it
@@ -206,6 +263,11 @@ func xmlChar(r rune) bool {
 	return r <= utf8.MaxRune
 }
 
-func (s *scanner) refuse(format string, args ...any) error {
-	return fault.New(fault.BadRequest, "the XML is refused at byte %d: "+format, append([]any{s.pos}, args...)...)
+// refuse makes the error of what is wrong at a place.
+func refuse(at int, format string, args ...any) error {
+	return fault.New(fault.BadRequest, "the XML is refused at byte %d: "+format, append([]any{at}, args...)...)
+}
+
+func refuseControl(at int, c byte) error {
+	return refuse(at, "the control character %#02x is not allowed", c)
 }

@@ -1,6 +1,7 @@
 package xmltree
 
 import (
+	"bytes"
 	"strings"
 
 	"tidings/fault"
@@ -23,8 +24,8 @@ func readProlog(data []byte, charset string, most int) (src string, after int, e
 	if src, err = enc.decode(data, most); err != nil {
 		return "", 0, err
 	}
-	if strings.Contains(src, "\uFFFE") || strings.Contains(src, "\uFFFF") {
-		return "", 0, fault.New(fault.BadRequest, "U+FFFE and U+FFFF are not allowed in XML")
+	if err := allowed(src); err != nil {
+		return "", 0, err
 	}
 	_, after, err = readDeclaration(src)
 	return src, after, err
@@ -33,6 +34,14 @@ func readProlog(data []byte, charset string, most int) (src string, after int, e
 // declaredEncoding reads the encoding out of a declaration in ASCII. Without one
 // it is UTF-8.
 func declaredEncoding(data []byte) (encoding, error) {
+	for _, usual := range usualDeclarations {
+		if len(data) >= len(usual) && string(data[:len(usual)]) == usual {
+			return isUTF8, nil
+		}
+	}
+	if !bytes.HasPrefix(data, []byte("<?")) {
+		return isUTF8, nil
+	}
 	name, _, err := readDeclaration(string(data[:min(len(data), maxDeclaration)]))
 	if err != nil {
 		return 0, err
@@ -47,8 +56,23 @@ func declaredEncoding(data []byte) (encoding, error) {
 // maxDeclaration is how many bytes of an XML declaration are looked at.
 const maxDeclaration = 256
 
+// usualDeclarations are those that nearly all clients write, and which need no
+// reading.
+var usualDeclarations = [...]string{
+	`<?xml version="1.0" encoding="utf-8"?>`, `<?xml version="1.0" encoding="UTF-8"?>`,
+	`<?xml version='1.0' encoding='utf-8'?>`, `<?xml version='1.0' encoding='UTF-8'?>`,
+}
+
+// usualEncoding is what they declare.
+const usualEncoding = "utf-8"
+
 // readDeclaration reads `<?xml version="1.0" encoding="…" standalone="…"?>`.
 func readDeclaration(src string) (encoding string, after int, err error) {
+	for _, usual := range usualDeclarations {
+		if strings.HasPrefix(src, usual) {
+			return usualEncoding, len(usual), nil
+		}
+	}
 	const begin = "<?xml"
 	if !strings.HasPrefix(src, begin) || len(src) == len(begin) || class[src[len(begin)]]&white == 0 {
 		return "", 0, nil
@@ -57,17 +81,21 @@ func readDeclaration(src string) (encoding string, after int, err error) {
 	if end < 0 || strings.Contains(src[:end], "&") {
 		return "", 0, badDeclaration("it is malformed")
 	}
-	s := &scanner{src: src[:end], pos: len(begin)}
+	s := &scanner{src: src[:end]}
+	at := len(begin)
 	allowed := []string{"version", "encoding", "standalone"}
 	for first := true; ; first = false {
-		spaced := s.blanks()
-		if s.pos == end {
+		from := at
+		at = afterBlanks(s.src, from)
+		spaced := at > from
+		if at == end {
 			if first {
 				return "", 0, badDeclaration("the version is missing")
 			}
 			return encoding, end + len("?>"), nil
 		}
-		key, value, err := s.pseudoAttribute()
+		var key, value string
+		at, key, value, err = s.pseudoAttribute(at)
 		if err != nil || !spaced {
 			return "", 0, badDeclaration("it is malformed")
 		}
@@ -92,18 +120,15 @@ func readDeclaration(src string) (encoding string, after int, err error) {
 	}
 }
 
-func (s *scanner) pseudoAttribute() (key, value string, err error) {
-	if key, err = s.ncname(); err != nil {
-		return "", "", err
+func (s *scanner) pseudoAttribute(from int) (at int, key, value string, err error) {
+	at = afterName(s.src, from)
+	key = s.src[from:at]
+	at = afterBlanks(s.src, at)
+	if s.at(at) != '=' {
+		return at, "", "", refuse(at, "= is missing")
 	}
-	s.blanks()
-	if s.peek() != '=' {
-		return "", "", s.refuse("= is missing")
-	}
-	s.pos++
-	s.blanks()
-	value, err = s.quoted()
-	return key, value, err
+	at, quoted, err := s.quoted(afterBlanks(s.src, at+1))
+	return at, key, s.value(quoted), err
 }
 
 func badDeclaration(why string) error {

@@ -1,6 +1,7 @@
 package xmltree
 
 import (
+	"math"
 	"strings"
 	"unicode/utf8"
 )
@@ -23,375 +24,397 @@ func Scan(data []byte, charset string) (*Tree, error) { return ScanWithin(data, 
 // ScanWithin is Scan with a limit of its own for the bytes: of the document as it
 // came, and as UTF-8.
 func ScanWithin(data []byte, charset string, most int) (*Tree, error) {
-	if len(data) > most {
+	if len(data) > min(most, math.MaxInt32) { // places are of 32 bits
 		return nil, tooLarge(most)
 	}
 	src, declared, err := readProlog(data, charset, most)
 	if err != nil {
 		return nil, err
 	}
-	s := &scanner{
-		src: src, pos: declared,
-		tree:    &Tree{src: src, nodes: make([]node, 0, 16+min(len(src)/24, maxElements)), attrs: make([]attr, 0, 8), declarations: make([]declaration, 0, 8)},
-		scope:   make([]int32, 0, 8),
-		pending: make([]pendingAttr, 0, 4),
-	}
-	if err := s.document(); err != nil {
+	s := scanner{src: src, nodes: make([]node, likelyNodes(src))}
+	t := &struct { // one object for what most documents need
+		Tree
+		attrs        [8]attr
+		declarations [4]declaration
+	}{}
+	s.attrs, s.declarations = t.attrs[:0], t.declarations[:0]
+	if err := s.document(declared); err != nil {
 		return nil, err
 	}
-	return s.tree, nil
+	t.Tree = Tree{src: src, cooked: s.cooked.String(), nodes: s.nodes[:s.used:s.used], attrs: s.attrs, declarations: s.declarations}
+	return &t.Tree, nil
 }
 
-// scanner walks over src once. The tree's nodes are appended in document order.
+// likelyNodes is how many nodes there are room for at first. Two pieces of markup
+// are an element and the text in it, or before it.
+func likelyNodes(src string) int {
+	pieces := strings.Count(src, "<")
+	return min(pieces+pieces/2, 16+len(src)/16)
+}
+
+// scanner walks over src once. Nodes are appended in document order. Its methods
+// take the place in src that they read at, and return the one after what they read.
 type scanner struct {
-	src      string
-	pos      int
-	tree     *Tree
-	open     [maxDepth]frame
-	depth    int
-	scope    []int32 // declarations
-	elements int
-	comments int
-	pending  []pendingAttr // of the start tag being read
+	src          string
+	nodes        []node // of which so many are used, and the others are zero
+	used         int
+	attrs        []attr
+	declarations []declaration
+	cooked       strings.Builder
+	open         [maxDepth]frame
+	depth        int
+	scope        [maxScope]spaceID // the declarations in scope, those of the innermost element last
+	scopes       int
+	elements     int
+	comments     int
 }
 
 // frame is an element whose end tag is still to come.
 type frame struct {
-	node  int32
-	last  int32 // its last child so far, 0 for none
-	tag   string
-	scope int // length of the scope outside the element
+	node   uint32
+	scopes int32 // how many declarations are in scope outside the element
 }
 
-type pendingAttr struct{ prefix, local, value string }
-
-func (s *scanner) document() error {
-	for s.pos < len(s.src) {
-		if err := s.step(); err != nil {
+func (s *scanner) document(at int) (err error) {
+	for at < len(s.src) {
+		if at, err = s.piece(at); err != nil {
 			return err
 		}
 	}
 	if s.depth > 0 {
-		return s.refuse("the element <%s> is not closed", s.open[s.depth-1].tag)
+		return refuse(at, "the element <%s> is not closed", s.tag(&s.nodes[s.open[s.depth-1].node]))
 	}
 	if s.elements == 0 {
-		return s.refuse("there is no element")
+		return refuse(at, "there is no element")
 	}
 	return nil
 }
 
-// step reads one piece: a run of text or one piece of markup.
-func (s *scanner) step() error {
-	if s.src[s.pos] != '<' {
-		return s.text()
+// piece reads one piece: a run of text or one piece of markup.
+func (s *scanner) piece(at int) (int, error) {
+	if s.src[at] != '<' {
+		return s.text(at)
 	}
-	if s.pos+1 == len(s.src) {
-		return s.refuse("the document ends inside a tag")
-	}
-	switch s.src[s.pos+1] {
+	switch s.at(at + 1) {
 	case '/':
-		return s.endTag()
+		return s.endTag(at)
 	case '!':
-		return s.declaration()
+		return s.declaration(at)
 	case '?':
-		return s.refuse("processing instructions are not accepted")
+		return at, refuse(at, "processing instructions are not accepted")
 	}
-	return s.startTag()
+	return s.startTag(at)
 }
 
-func (s *scanner) text() error {
-	from, cooked := s.pos, false
-	for ; s.pos < len(s.src); s.pos++ {
-		c := s.src[s.pos]
-		if class[c]&textStop == 0 {
-			continue
+func (s *scanner) text(from int) (at int, err error) {
+	at = afterIndent(s.src, from)
+	blank, cooked := true, false
+	if s.at(at) != '<' {
+		if at, cooked, err = s.characters(at); err != nil {
+			return at, err
 		}
-		if c == '<' {
-			break
+		blank = false
+	}
+	if s.depth == 0 {
+		if !blank && Trim(s.src[from:at]) != "" {
+			return at, refuse(at, "there is text outside of the root element")
 		}
-		switch {
+		return at, nil
+	}
+	e := ends{uint32(from), uint32(at), false}
+	if cooked {
+		if e, err = s.cook(e, false); err != nil {
+			return at, err
+		}
+	}
+	return at, s.run(at, e, blank)
+}
+
+// characters reads up to the markup that ends a run of text, and reports whether
+// there is anything in it that stands for something else.
+func (s *scanner) characters(at int) (after int, cooked bool, err error) {
+	for ; ; at++ {
+		if at = stop(s.src, at, ']'); at == len(s.src) {
+			return at, cooked, nil
+		}
+		switch c := s.src[at]; {
+		case c == '<':
+			return at, cooked, nil
 		case c == '&' || c == '\r':
 			cooked = true
 		case c == ']':
-			if strings.HasPrefix(s.src[s.pos:], "]]>") {
-				return s.refuse("]]> stands outside of a CDATA section")
+			if strings.HasPrefix(s.src[at:], "]]>") {
+				return at, false, refuse(at, "]]> stands outside of a CDATA section")
 			}
-		default:
-			return s.refuse("the control character %#02x is not allowed", c)
+		case class[c]&control != 0:
+			return at, false, refuseControl(at, c)
 		}
 	}
-	raw := s.src[from:s.pos]
-	if s.depth == 0 {
-		if Trim(raw) != "" {
-			return s.refuse("there is text outside of the root element")
-		}
-		return nil
-	}
-	if cooked {
-		var err error
-		if raw, err = s.cook(raw, false); err != nil {
-			return err
-		}
-	}
-	return s.piece(raw)
 }
 
-// piece appends a run of character data.
-func (s *scanner) piece(text string) error {
-	if len(s.tree.nodes) >= maxNodes {
-		return s.refuse("there are more than %d elements and pieces of text", maxNodes)
+// run appends a run of character data, which was read up to at.
+func (s *scanner) run(at int, e ends, blank bool) error {
+	n, after := s.node()
+	if after > maxNodes {
+		return refuse(at, "there are more than %d elements and pieces of text", maxNodes)
 	}
-	s.add(node{text: text})
+	n.from, n.end, n.after = e.from, e.to, after
+	if e.cooked {
+		n.count = runCooked
+	}
+	if blank {
+		n.count |= runBlank
+	}
 	return nil
+}
+
+// node appends a node, all zeros, and says where the next one will be.
+func (s *scanner) node() (n *node, after uint32) {
+	if s.used == len(s.nodes) {
+		s.nodes = append(s.nodes, node{})
+		s.nodes = s.nodes[:cap(s.nodes)]
+	}
+	n = &s.nodes[s.used]
+	s.used++
+	return n, uint32(s.used)
 }
 
 // declaration reads what begins with "<!": comments and CDATA sections.
-func (s *scanner) declaration() error {
-	rest := s.src[s.pos:]
-	if strings.HasPrefix(rest, "<!--") {
-		return s.comment()
+func (s *scanner) declaration(at int) (after int, err error) {
+	if strings.HasPrefix(s.src[at:], "<!--") {
+		return s.comment(at)
 	}
-	if !strings.HasPrefix(rest, "<![CDATA[") {
-		return s.refuse("document types and other declarations are not accepted")
+	body, ok := strings.CutPrefix(s.src[at:], "<![CDATA[")
+	if !ok {
+		return at, refuse(at, "document types and other declarations are not accepted")
 	}
 	if s.depth == 0 {
-		return s.refuse("there is a CDATA section outside of the root element")
+		return at, refuse(at, "there is a CDATA section outside of the root element")
 	}
-	n := strings.Index(rest, "]]>")
+	n := strings.Index(body, "]]>")
 	if n < 0 {
-		return s.refuse("the CDATA section is not closed")
+		return at, refuse(at, "the CDATA section is not closed")
 	}
-	raw := rest[len("<![CDATA["):n]
-	if err := s.plain(raw); err != nil {
-		return err
+	from := at + len("<![CDATA[")
+	raw := body[:n]
+	if err := plain(from, raw); err != nil {
+		return at, err
 	}
+	e := ends{uint32(from), uint32(from + n), false}
 	if strings.Contains(raw, "\r") {
-		raw = strings.ReplaceAll(strings.ReplaceAll(raw, "\r\n", "\n"), "\r", "\n")
+		e = s.add(strings.ReplaceAll(strings.ReplaceAll(raw, "\r\n", "\n"), "\r", "\n"))
 	}
-	s.pos += n + len("]]>")
-	return s.piece(raw)
+	after = from + n + len("]]>")
+	return after, s.run(after, e, false)
 }
 
-func (s *scanner) comment() error {
+func (s *scanner) comment(at int) (after int, err error) {
 	if s.comments++; s.comments > maxComments {
-		return s.refuse("there are more than %d comments", maxComments)
+		return at, refuse(at, "there are more than %d comments", maxComments)
 	}
-	body := s.src[s.pos+len("<!--"):]
+	from := at + len("<!--")
+	body := s.src[from:]
 	n := strings.Index(body, "--")
 	if n < 0 || n+2 == len(body) {
-		return s.refuse("the comment is not closed")
+		return at, refuse(at, "the comment is not closed")
 	}
 	if body[n+2] != '>' {
-		return s.refuse("-- stands inside of a comment")
+		return at, refuse(at, "-- stands inside of a comment")
 	}
-	if err := s.plain(body[:n]); err != nil {
-		return err
-	}
-	s.pos += len("<!--") + n + len("-->")
-	return nil
+	return from + n + len("-->"), plain(from, body[:n])
 }
 
-// plain refuses control characters.
-func (s *scanner) plain(raw string) error {
-	for _, c := range []byte(raw) {
+// plain refuses control characters in what begins at a place.
+func plain(at int, raw string) error {
+	for i, c := range []byte(raw) {
 		if class[c]&control != 0 {
-			return s.refuse("the control character %#02x is not allowed", c)
+			return refuseControl(at+i, c)
 		}
 	}
 	return nil
 }
 
-func (s *scanner) startTag() error {
+func (s *scanner) startTag(from int) (at int, err error) {
 	if s.depth == 0 && s.elements > 0 {
-		return s.refuse("there is a second root element")
+		return from, refuse(from, "there is a second root element")
 	}
 	if s.depth == maxDepth {
-		return s.refuse("elements are nested deeper than %d", maxDepth)
+		return from, refuse(from, "elements are nested deeper than %d", maxDepth)
 	}
 	if s.elements++; s.elements > maxElements {
-		return s.refuse("there are more than %d elements", maxElements)
+		return from, refuse(from, "there are more than %d elements", maxElements)
 	}
-	from := s.pos
-	s.pos++
-	prefix, local, err := s.qname()
-	if err != nil {
-		return err
+	n, after := s.node()
+	n.from, n.attrs, n.after = uint32(from), uint32(len(s.attrs)), after
+	if s.depth > 0 {
+		n.parent = s.open[s.depth-1].node
 	}
-	tag, outer := s.src[from+1:s.pos], len(s.scope)
-	empty, err := s.attributes(outer)
-	if err != nil {
-		return err
+	if at, n.name, n.prefix, err = s.qname(from + 1); err != nil {
+		return at, err
 	}
-	space, err := s.resolve(prefix)
-	if err != nil {
-		return err
+	outer, empty := s.scopes, false
+	if s.at(at) == '>' {
+		at++
+	} else if at, empty, err = s.attributes(at, n, outer); err != nil {
+		return at, err
 	}
-	at, err := s.element(node{name: Name{space, local}, text: tag, from: int32(from), inner: int32(s.pos), end: int32(s.pos)})
-	if err != nil {
-		return err
+	if n.space, err = s.resolve(at, prefixOf(s.src[from+1:], n.prefix)); err != nil {
+		return at, err
 	}
+	n.inner, n.end = uint32(at), uint32(at)
 	if empty {
-		s.scope = s.scope[:outer]
-		return nil
+		s.scopes = outer
+		return at, nil
 	}
-	s.open[s.depth] = frame{node: at, tag: tag, scope: outer}
+	s.open[s.depth] = frame{node: after - 1, scopes: int32(outer)}
 	s.depth++
-	return nil
+	return at, nil
 }
 
 // attributes reads up to the end of the start tag: declarations into the scope,
-// attributes into pending. It reports whether the tag was an empty element's.
-func (s *scanner) attributes(outer int) (empty bool, err error) {
-	s.pending = s.pending[:0]
+// attributes into those of the element. It reports whether the tag was an empty
+// element's.
+func (s *scanner) attributes(at int, n *node, outer int) (after int, empty bool, err error) {
 	for {
-		spaced := s.blanks()
-		switch s.peek() {
+		from := at
+		at = afterBlanks(s.src, from)
+		switch s.at(at) {
 		case '>':
-			s.pos++
-			return false, nil
+			return at + 1, false, s.qualify(at, n)
 		case '/':
-			if s.pos++; s.peek() != '>' {
-				return false, s.refuse("/ is not followed by >")
+			if s.at(at+1) != '>' {
+				return at, false, refuse(at, "/ is not followed by >")
 			}
-			s.pos++
-			return true, nil
+			return at + 2, true, s.qualify(at, n)
 		}
-		if !spaced {
-			return false, s.refuse("white space is missing in a tag")
+		if at == from {
+			return at, false, refuse(at, "white space is missing in a tag")
 		}
-		if len(s.pending)+len(s.scope)-outer == maxAttributes {
-			return false, s.refuse("an element has more than %d attributes and namespace declarations", maxAttributes)
+		if len(s.attrs)-int(n.attrs)+s.scopes-outer == maxAttributes {
+			return at, false, refuse(at, "an element has more than %d attributes and namespace declarations", maxAttributes)
 		}
-		if len(s.tree.attrs)+len(s.tree.declarations) >= maxAllAttrs {
-			return false, s.refuse("there are more than %d attributes and namespace declarations", maxAllAttrs)
+		if len(s.attrs)+len(s.declarations) >= maxAllAttrs {
+			return at, false, refuse(at, "there are more than %d attributes and namespace declarations", maxAllAttrs)
 		}
-		if err := s.attribute(outer); err != nil {
-			return false, err
+		if at, err = s.attribute(at, outer); err != nil {
+			return at, false, err
 		}
 	}
 }
 
-func (s *scanner) attribute(outer int) error {
-	prefix, local, err := s.qname()
+func (s *scanner) attribute(from, outer int) (at int, err error) {
+	at, name, prefix, err := s.qname(from)
 	if err != nil {
-		return err
+		return at, err
 	}
-	s.blanks()
-	if s.peek() != '=' {
-		return s.refuse("the attribute %s has no value", local)
+	written := s.src[from:at]
+	at = afterBlanks(s.src, at)
+	if s.at(at) != '=' {
+		return at, refuse(at, "the attribute %s has no value", written)
 	}
-	s.pos++
-	s.blanks()
-	value, err := s.quoted()
+	at = afterBlanks(s.src, at+1)
+	at, value, err := s.quoted(at)
 	if err != nil {
-		return err
+		return at, err
 	}
 	switch {
-	case prefix == "xmlns":
-		return s.declare(outer, local, value)
-	case prefix == "" && local == "xmlns":
-		return s.declare(outer, "", value)
+	case written == "xmlns":
+		return at, s.declare(at, outer, "", s.value(value))
+	case strings.HasPrefix(written, "xmlns:"):
+		return at, s.declare(at, outer, written[prefix:], s.value(value))
 	}
-	s.pending = append(s.pending, pendingAttr{prefix, local, value})
-	return nil
+	s.attrs = append(s.attrs, attr{at: uint32(from), from: value.from, to: value.to, name: name, prefix: prefix, cooked: value.cooked})
+	return at, nil
 }
 
-func (s *scanner) declare(outer int, prefix, uri string) error {
+func (s *scanner) declare(at, outer int, prefix, uri string) error {
 	switch {
 	case prefix == "xml" && uri == xmlNS:
 		return nil
 	case prefix == "xml" || prefix == "xmlns" || uri == xmlNS || uri == xmlnsNS:
-		return s.refuse("the prefixes xml and xmlns cannot be bound")
+		return refuse(at, "the prefixes xml and xmlns cannot be bound")
 	case prefix != "" && uri == "":
-		return s.refuse("the prefix %s is bound to no namespace", prefix)
+		return refuse(at, "the prefix %s is bound to no namespace", prefix)
 	case len(uri) > maxNamespace:
-		return s.refuse("the URI of a namespace is longer than %d bytes", maxNamespace)
-	case len(s.scope) == maxScope:
-		return s.refuse("there are more than %d namespace declarations in scope", maxScope)
+		return refuse(at, "the URI of a namespace is longer than %d bytes", maxNamespace)
+	case s.scopes == maxScope:
+		return refuse(at, "there are more than %d namespace declarations in scope", maxScope)
 	}
-	for _, i := range s.scope[outer:] {
-		if s.tree.declarations[i].prefix == prefix {
-			return s.refuse("an element declares the prefix %q twice", prefix)
+	for _, id := range s.scope[outer:s.scopes] {
+		if s.declarations[id-1].prefix == prefix {
+			return refuse(at, "an element declares the prefix %q twice", prefix)
 		}
 	}
-	s.scope = append(s.scope, int32(len(s.tree.declarations)))
-	s.tree.declarations = append(s.tree.declarations, declaration{prefix, uri, int32(len(s.tree.nodes))})
+	s.declarations = append(s.declarations, declaration{prefix, uri, uint32(s.used - 1)})
+	s.scope[s.scopes] = spaceID(len(s.declarations))
+	s.scopes++
 	return nil
 }
 
-// element appends the element of a finished start tag, with its attributes.
-func (s *scanner) element(n node) (int32, error) {
-	from := len(s.tree.attrs)
-	for _, p := range s.pending {
-		a := attr{name: Name{Local: p.local}, value: p.value, prefix: p.prefix}
-		if p.prefix != "" {
-			var err error
-			if a.name.Space, err = s.resolve(p.prefix); err != nil {
-				return 0, err
+// qualify finds the namespaces of the attributes of a start tag that was read to
+// its end, and refuses two of one name.
+func (s *scanner) qualify(at int, n *node) (err error) {
+	own := s.attrs[n.attrs:]
+	n.count = uint8(len(own))
+	for i := range own {
+		a := &own[i]
+		if a.prefix > 0 {
+			if a.space, err = s.resolve(at, prefixOf(s.src[a.at:], a.prefix)); err != nil {
+				return err
 			}
 		}
-		for _, other := range s.tree.attrs[from:] {
-			if other.name == a.name {
-				return 0, s.refuse("the attribute %s is given twice", p.local)
+		for j := range own[:i] {
+			if s.same(a, &own[j]) {
+				return refuse(at, "the attribute %s is given twice", s.src[a.at:a.at+uint32(a.name)])
 			}
 		}
-		s.tree.attrs = append(s.tree.attrs, a)
 	}
-	n.attrFrom, n.attrTo = int32(from), int32(len(s.tree.attrs))
-	return s.add(n), nil
+	return nil
 }
 
-// add appends a node as the last child of the innermost open element.
-func (s *scanner) add(n node) int32 {
-	at := int32(len(s.tree.nodes))
-	if s.depth == 0 {
-		s.tree.nodes = append(s.tree.nodes, n)
-		return at
-	}
-	parent := &s.open[s.depth-1]
-	n.parent = parent.node
-	s.tree.nodes = append(s.tree.nodes, n)
-	if parent.last == 0 {
-		s.tree.nodes[parent.node].first = at
-	} else {
-		s.tree.nodes[parent.last].next = at
-	}
-	parent.last = at
-	return at
+// same reports whether two attributes have one expanded name.
+func (s *scanner) same(a, b *attr) bool {
+	t := Tree{src: s.src, declarations: s.declarations}
+	return t.attrLocal(a) == t.attrLocal(b) && (a.space == b.space || t.uri(a.space) == t.uri(b.space))
 }
 
-func (s *scanner) endTag() error {
+// tag is an element's name as written.
+func (s *scanner) tag(n *node) string { return s.src[n.from+1 : n.from+1+uint32(n.name)] }
+
+func (s *scanner) endTag(at int) (after int, err error) {
 	if s.depth == 0 {
-		return s.refuse("an end tag has no start tag")
+		return at, refuse(at, "an end tag has no start tag")
 	}
-	f := &s.open[s.depth-1]
-	rest, ok := strings.CutPrefix(s.src[s.pos+len("</"):], f.tag)
+	f := s.open[s.depth-1]
+	n := &s.nodes[f.node]
+	tag := s.tag(n)
+	rest, ok := strings.CutPrefix(s.src[at+len("</"):], tag)
 	if !ok || rest == "" || class[rest[0]]&nameChar != 0 || rest[0] == ':' || rest[0] >= utf8.RuneSelf {
-		return s.refuse("the element <%s> is closed by another end tag", f.tag)
+		return at, refuse(at, "the element <%s> is closed by another end tag", tag)
 	}
-	s.pos += len("</") + len(f.tag)
-	s.blanks()
-	if s.peek() != '>' {
-		return s.refuse("the end tag of <%s> is not closed", f.tag)
+	at += len("</") + len(tag)
+	if rest[0] != '>' {
+		if at = afterBlanks(s.src, at); s.at(at) != '>' {
+			return at, refuse(at, "the end tag of <%s> is not closed", tag)
+		}
 	}
-	s.pos++
-	s.tree.nodes[f.node].end = int32(s.pos)
-	s.scope = s.scope[:f.scope]
+	n.end, n.after = uint32(at+1), uint32(s.used)
+	s.scopes = int(f.scopes)
 	s.depth--
-	return nil
+	return at + 1, nil
 }
 
-func (s *scanner) resolve(prefix string) (string, error) {
-	for i := len(s.scope) - 1; i >= 0; i-- {
-		if d := &s.tree.declarations[s.scope[i]]; d.prefix == prefix {
-			return d.uri, nil
+func (s *scanner) resolve(at int, prefix string) (spaceID, error) {
+	for i := s.scopes - 1; i >= 0; i-- {
+		if id := s.scope[i]; s.declarations[id-1].prefix == prefix {
+			return id, nil
 		}
 	}
 	switch prefix {
 	case "":
-		return "", nil
+		return noSpace, nil
 	case "xml":
-		return xmlNS, nil
+		return xmlSpace, nil
 	}
-	return "", s.refuse("the prefix %s is not declared", prefix)
+	return 0, refuse(at, "the prefix %s is not declared", prefix)
 }

@@ -1,6 +1,7 @@
 package xmltree
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 // declaration is a namespace declaration.
 type declaration struct {
 	prefix, uri string
-	at          int32 // the element
+	at          uint32 // the element
 }
 
 // Attribute is an attribute with its prefix as written, empty for none.
@@ -32,21 +33,26 @@ func (e Elem) Parent() Elem {
 	if e.at == 0 {
 		return Elem{}
 	}
-	return Elem{e.tree, e.tree.nodes[e.at].parent}
+	return Elem{e.tree, e.node().parent}
 }
 
 // Prefix is the prefix of the element's name as written, empty for none.
 func (e Elem) Prefix() string {
-	prefix, _, ok := strings.Cut(e.tree.nodes[e.at].text, ":")
-	if !ok {
+	n := e.node()
+	return prefixOf(e.tree.src[n.from+1:], n.prefix)
+}
+
+// prefixOf is the prefix of a name that begins with n bytes before its local part.
+func prefixOf(name string, n uint8) string {
+	if n == 0 {
 		return ""
 	}
-	return prefix
+	return name[:n-1]
 }
 
 // Span is where the element begins in the source and where what follows it does.
 func (e Elem) Span() (from, to int) {
-	n := &e.tree.nodes[e.at]
+	n := e.node()
 	return int(n.from), int(n.end)
 }
 
@@ -54,7 +60,7 @@ func (e Elem) Span() (from, to int) {
 // that was written as an empty tag, <a/>, both are the end of the tag, which
 // is not a place to insert content at: then content must replace the whole Span.
 func (e Elem) Inner() (from, to int) {
-	n := &e.tree.nodes[e.at]
+	n := e.node()
 	if n.inner == n.end {
 		return int(n.inner), int(n.end)
 	}
@@ -67,10 +73,10 @@ func (e Elem) Inner() (from, to int) {
 func (e Elem) Nodes() iter.Seq2[Elem, string] {
 	return func(yield func(Elem, string) bool) {
 		nodes := e.tree.nodes
-		for i := nodes[e.at].first; i != 0; i = nodes[i].next {
-			child, text := Elem{}, nodes[i].text
-			if nodes[i].name.Local != "" {
-				child, text = Elem{e.tree, i}, ""
+		for i, end := e.at+1, nodes[e.at].after; i < end; i = nodes[i].after {
+			child, text := Elem{e.tree, i}, ""
+			if nodes[i].name == 0 {
+				child, text = Elem{}, e.tree.run(&nodes[i])
 			}
 			if !yield(child, text) {
 				return
@@ -83,9 +89,11 @@ func (e Elem) Nodes() iter.Seq2[Elem, string] {
 // are none of them.
 func (e Elem) Attributes() iter.Seq[Attribute] {
 	return func(yield func(Attribute) bool) {
-		n := &e.tree.nodes[e.at]
-		for _, a := range e.tree.attrs[n.attrFrom:n.attrTo] {
-			if !yield(Attribute{Name: a.name, Prefix: a.prefix, Value: a.value}) {
+		t := e.tree
+		attrs := t.attrsOf(e.node())
+		for i := range attrs {
+			a := &attrs[i]
+			if !yield(Attribute{Name: t.attrName(a), Prefix: prefixOf(t.src[a.at:], a.prefix), Value: t.attrValue(a)}) {
 				return
 			}
 		}
@@ -107,7 +115,7 @@ func (e Elem) Declarations() iter.Seq2[string, string] {
 
 func (e Elem) declared() []declaration {
 	all := e.tree.declarations
-	from, _ := slices.BinarySearchFunc(all, e.at, func(d declaration, at int32) int { return int(d.at) - int(at) })
+	from, _ := slices.BinarySearchFunc(all, e.at, func(d declaration, at uint32) int { return cmp.Compare(d.at, at) })
 	to := from
 	for to < len(all) && all[to].at == e.at {
 		to++
