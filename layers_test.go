@@ -32,6 +32,7 @@ var floors = map[string]int{
 	"service":           3, // asks, tells and hears the adopter's own services
 	"resource":          3, // what a command does, what a read finds, what a watcher is told
 	"job":               4, // runs work that outlives its request
+	"transfer":          4, // moves records between the log and files
 	"graphql":           4, // plans an operation once, runs it, runs equal subscriptions once for all
 	"realtime":          5, // holds connections: protocols, queues, resume, drain
 	"soap":              5, // the same operations in XML, at both ends of the bus

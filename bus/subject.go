@@ -59,6 +59,17 @@ func (s Subjects) ParseRecord(subject string) (typ, id string, ok bool) {
 	return typ, id, ok
 }
 
+// ParseUnique takes the log subject of a reservation apart. It reports false for
+// every other subject.
+func (s Subjects) ParseUnique(subject string) (typ, field, hash string, ok bool) {
+	rest, ok := strings.CutPrefix(subject, s.Prefix+".log._unique.")
+	parts := strings.Split(rest, ".")
+	if !ok || len(parts) != 3 || !plain(parts[0]) || !plain(parts[1]) || !plain(parts[2]) {
+		return "", "", "", false
+	}
+	return parts[0], parts[1], parts[2], true
+}
+
 // Live is where the stream republishes what it stored.
 func (s Subjects) Live() string { return s.Prefix + ".live.>" }
 

@@ -2,7 +2,6 @@ package resource
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,7 +12,6 @@ import (
 
 	"tidings/bus"
 	"tidings/fault"
-	"tidings/internal/rawjson"
 	"tidings/schema"
 	"tidings/view"
 )
@@ -153,20 +151,15 @@ func (f *Feed) event(m bus.Message) (Event, bool) {
 		return Event{}, false
 	}
 	e := Event{Seq: m.Seq, Kind: Kind(m.Header.Get(headerKind)), Type: typ, ID: id, Raw: m.Data, Time: m.Time, Prev: m.Prev}
-	if !e.valid() {
+	if bad := e.flaw(); bad != "" {
 		f.log.LogAttrs(context.Background(), slog.LevelError, "a message of the log is no record; it is left out",
-			slog.String("subject", m.Subject), slog.Uint64("seq", m.Seq))
+			slog.String("subject", m.Subject), slog.Uint64("seq", m.Seq), slog.Any("error", bad))
 		return Event{}, false
 	}
 	if e.Kind != Deleted {
 		e.Raw = complete(r, e.Raw)
 	}
 	return e, true
-}
-
-func (e Event) valid() bool {
-	known := e.Kind == Created || e.Kind == Updated || e.Kind == Deleted
-	return known && json.Valid(e.Raw) && rawjson.String(e.Raw, "id") == e.ID
 }
 
 func (e Event) change() view.Change {

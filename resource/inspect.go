@@ -70,12 +70,11 @@ func inspect(ctx context.Context, b *bus.Bus, m *schema.Model, upto uint64, uniq
 // What is no record is left out, as the feed does.
 func eachRecord(ctx context.Context, b *bus.Bus, upto uint64, fn func(typ, id string, raw []byte) error) error {
 	return b.Latest(ctx, b.Subjects().EveryRecord(), upto, func(m bus.Message) error {
-		typ, id, ok := b.Subjects().ParseRecord(m.Subject)
-		e := Event{Kind: Kind(m.Header.Get(headerKind)), ID: id, Raw: m.Data}
-		if !ok || e.Kind == Deleted || !e.valid() {
+		e, ok, _ := ReadEvent(b.Subjects(), m)
+		if !ok || e.Kind == Deleted {
 			return nil
 		}
-		return fn(typ, id, m.Data)
+		return fn(e.Type, e.ID, e.Raw)
 	})
 }
 

@@ -1,0 +1,114 @@
+package resource
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"tidings/internal/rawjson"
+	"tidings/schema"
+)
+
+// Given is the state of one record as it is told from elsewhere: by an export, or
+// by another system.
+type Given struct {
+	Type, ID string
+	// Record is the JSON object as a whole; its ids, owners, times and numbers stay
+	// as they are, and nothing is filled in. Of a deleted record it may be empty.
+	Record []byte
+	// Deleted says that the record is to be gone.
+	Deleted bool
+}
+
+// Loadable is a Given that fits the schema, in the form in which the log keeps it.
+type Loadable struct {
+	Type, ID string
+	Deleted  bool
+	raw      []byte
+	r        *schema.Resource
+}
+
+// Size is how many bytes of the log it takes, more or less.
+func (l Loadable) Size() int { return len(l.raw) + 256 }
+
+// UnfitError says why a Given cannot be loaded, by field and without its values.
+type UnfitError struct{ Violations []Violation }
+
+// Error names the record and what is wrong with it.
+func (e *UnfitError) Error() string {
+	var b strings.Builder
+	for i, v := range e.Violations {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "%s ", v.Type)
+		if v.Field != "" {
+			b.WriteString(v.Field + " ")
+		}
+		b.WriteString(v.Reason)
+	}
+	return b.String()
+}
+
+// Fit makes a Given loadable. Members that the schema does not have are left out,
+// and named in unknown. The error is an *UnfitError. It is a pure function.
+func Fit(m *schema.Model, g Given) (l Loadable, unknown []string, err error) {
+	l = Loadable{Type: g.Type, ID: g.ID, Deleted: g.Deleted, r: m.Resource(g.Type)}
+	if len(g.ID) > maxID {
+		return l, nil, unfit(g, "id", fmt.Sprintf("has %d bytes; at most %d are allowed", len(g.ID), maxID))
+	}
+	if g.Deleted && l.r != nil {
+		return l, nil, nil
+	}
+	if v := Audit(m, g.Type, g.ID, g.Record); v != nil {
+		return l, nil, &UnfitError{Violations: v}
+	}
+	record, err := membersOf(g.Record)
+	if err != nil {
+		return l, nil, unfit(g, "", "is not a JSON object")
+	}
+	if asString(record["id"]) != g.ID {
+		return l, nil, unfit(g, "id", "is not the id that the line names")
+	}
+	for name, value := range record {
+		f := l.r.Field(name)
+		if f == nil || !f.Stored() {
+			unknown = append(unknown, name)
+			continue
+		}
+		if record[name], err = canonical(f, value); err != nil {
+			return l, nil, unfit(g, name, "cannot be read")
+		}
+	}
+	l.raw = encode(l.r, record)
+	return l, unknown, nil
+}
+
+func unfit(g Given, field, reason string) error {
+	return &UnfitError{Violations: []Violation{{Type: g.Type, ID: g.ID, Field: field, Flaw: FlawValue, Reason: reason}}}
+}
+
+// canonical is a value that Audit has passed in the one form in which commands
+// write it, so that equal values are equal bytes: reservations depend on that.
+func canonical(f *schema.Field, raw []byte) ([]byte, error) {
+	if isNull(raw) {
+		return null, nil
+	}
+	if f.Object == nil {
+		return check(f, raw, f.Name)
+	}
+	value, ok := rawjson.Parse(raw)
+	if !ok {
+		return nil, fmt.Errorf("%s is not JSON", f.Name)
+	}
+	return encodeValue(value)
+}
+
+// same reports whether the stored record says what is to be loaded.
+func (l Loadable) same(stored []byte) bool {
+	record, err := membersOf(stored)
+	if err != nil {
+		return false
+	}
+	return bytes.Equal(encode(l.r, record), l.raw)
+}
