@@ -61,7 +61,7 @@ var doors = map[string][]string{
 	"database/sql":                       {"view"},
 	"modernc.org/sqlite":                 {"view"},
 	"github.com/google/uuid":             {"resource"},
-	"golang.org/x/sync":                  {"resource"},
+	"golang.org/x/sync":                  {"resource", "view"},
 	"github.com/gorilla/websocket":       {"realtime"},
 	"github.com/r3labs/sse/v2":           {"realtime"},
 	"encoding/xml":                       {"soap", "xmltree"},

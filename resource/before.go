@@ -2,6 +2,7 @@ package resource
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"tidings/bus"
@@ -35,17 +36,11 @@ func (p *Past) before(ctx context.Context, m bus.Message) ([]byte, error) {
 	if raw, known := p.states.at(m.Subject, m.Prev); known {
 		return raw, nil
 	}
-	last, err := p.feed.bus.At(ctx, m.Prev)
-	if err != nil {
+	raw, err := p.feed.recordAt(ctx, m.Subject, m.Prev)
+	if err != nil && !errors.Is(err, errGone) {
 		return nil, fmt.Errorf("what message %d changed: %w", m.Seq, err)
 	}
-	if last == nil || last.Subject != m.Subject {
-		return nil, errGone
-	}
-	if e, ok := p.feed.event(*last); ok && e.Kind != Deleted {
-		return e.Raw, nil
-	}
-	return nil, nil
+	return raw, err
 }
 
 // maxStates bounds the records that a replay remembers, in bytes.

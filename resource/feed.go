@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,10 @@ type FeedOptions struct {
 	// Ring is how many recent events are kept for those who come back soon.
 	// Zero means 8,192; their records take 64 MiB at most.
 	Ring int
+	// FillAfter is how many messages a log must hold for an empty view to be
+	// built at once from the newest of each record, and not from one message
+	// after the other. Zero means 20,000.
+	FillAfter uint64
 	// Logger; nil means silent.
 	Logger *slog.Logger
 }
@@ -28,15 +33,17 @@ type FeedOptions struct {
 // Feed is a process's one reader of the log: every change is applied to the
 // view, then offered to the watchers.
 type Feed struct {
-	bus   *bus.Bus
-	model *schema.Model
-	view  Sink
-	log   *slog.Logger
+	bus       *bus.Bus
+	model     *schema.Model
+	view      Sink
+	log       *slog.Logger
+	fillAfter uint64
 
 	mu       sync.Mutex
 	now      uint64        // the view shows the log up to here
 	moved    chan struct{} // closed when now moves; nil when nobody waits
 	ring     ring
+	filled   uint64 // up to here the view may show more than its position says
 	watchers map[Watcher]struct{}
 	ready    chan struct{} // closed when the view first caught up
 	next     *Feed         // which follows this one; nil as a rule
@@ -46,9 +53,10 @@ type Feed struct {
 func NewFeed(b *bus.Bus, m *schema.Model, v Sink, o FeedOptions) *Feed {
 	f := &Feed{
 		bus: b, model: m, view: v, log: o.Logger,
-		now:      v.Position(),
-		watchers: map[Watcher]struct{}{},
-		ready:    make(chan struct{}),
+		now:       v.Position(),
+		fillAfter: cmp.Or(o.FillAfter, 20_000),
+		watchers:  map[Watcher]struct{}{},
+		ready:     make(chan struct{}),
 	}
 	if o.Ring == 0 {
 		o.Ring = 8192
@@ -63,12 +71,12 @@ func NewFeed(b *bus.Bus, m *schema.Model, v Sink, o FeedOptions) *Feed {
 // Run reads the log until ctx ends. It returns nil then, and otherwise the
 // error that stopped it; the process cannot serve without it.
 func (f *Feed) Run(ctx context.Context) error {
-	_, last, err := f.bus.State(ctx)
+	last, err := f.begin(ctx)
 	if err != nil {
-		return fmt.Errorf("read the log's state: %w", err)
-	}
-	if err := f.begin(ctx); err != nil {
-		return err
+		if ctx.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("feed: %w", err)
 	}
 	f.caughtUp(last)
 	in := newInbox()
@@ -88,19 +96,24 @@ func (f *Feed) Run(ctx context.Context) error {
 	return nil
 }
 
-// begin learns from where the log is to be read. Nobody was told of anything yet.
-func (f *Feed) begin(ctx context.Context) error {
+// begin learns from where the log is to be read, after it has filled an empty
+// view, and returns where the log ends: the view is ready when it shows that.
+// Nobody was told of anything yet.
+func (f *Feed) begin(ctx context.Context) (last uint64, err error) {
+	if _, last, err = f.bus.State(ctx); err != nil {
+		return 0, fmt.Errorf("read the log's state: %w", err)
+	}
 	position, err := f.view.Begin(ctx)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
-		return fmt.Errorf("feed: %w", err)
+		return 0, err
+	}
+	if f.fillEmpty(ctx, position, last) {
+		position, last = last, f.filled
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.now, f.ring.floor = position, position
-	return nil
+	return last, ctx.Err()
 }
 
 // apply moves what waits in the inbox into the view, as one transaction, and
@@ -133,6 +146,9 @@ func (f *Feed) applyAll(ctx context.Context, messages []bus.Message) error {
 	}
 	for i := range events {
 		events[i].Before = changes[i].Before
+	}
+	if err := f.recall(ctx, events); err != nil {
+		return err
 	}
 	for w := range f.record(events, upto) {
 		for _, e := range events {
@@ -177,7 +193,7 @@ func (f *Feed) record(events []Event, upto uint64) map[Watcher]struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range events {
-		events[i].Lost = f.ring.add(events[i])
+		events[i].Lost = f.ring.add(events[i]) || events[i].Lost
 	}
 	f.now = upto
 	if f.moved != nil {

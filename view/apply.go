@@ -47,6 +47,9 @@ func (v *View) Apply(ctx context.Context, upto uint64, changes []Change) error {
 	if upto <= position {
 		return nil
 	}
+	if v.before == nil {
+		return errAway
+	}
 	batch, err := v.batch(ctx, position, upto, changes)
 	if err != nil {
 		return v.failed(ctx, fmt.Sprintf("apply changes up to %d", upto), err)

@@ -178,6 +178,9 @@ func (v *View) write(ctx context.Context, least uint64) error {
 // writeAll writes what the file lacks as one transaction. The caller has the
 // turn to write.
 func (v *View) writeAll(ctx context.Context) error {
+	if !v.connected {
+		return errAway
+	}
 	l := v.behind.leave()
 	if l == nil {
 		return nil

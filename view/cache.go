@@ -79,6 +79,13 @@ func (c *cache[K, V]) removeLocked(key K) bool {
 	return e != nil
 }
 
+// clearLocked forgets all values.
+func (c *cache[K, V]) clearLocked() {
+	for c.oldest != nil {
+		c.drop(c.oldest)
+	}
+}
+
 // victim passes over those that were asked for again, from the oldest to the
 // newest and round, and returns the first that was not.
 func (c *cache[K, V]) victim() *entry[K, V] {

@@ -19,11 +19,12 @@ const (
 	dataFile      = "view.db"
 	lockFile      = "view.lock"    // a database of its own whose lock is the directory's
 	condemnedFile = "view.damaged" // present: the next Open builds anew
+	freshFile     = "view.new.db"  // built beside the other, whose place it takes when it is finished
 )
 
 // format is the version of the tables' layout, kept as SQLite's user_version.
 // Raise it whenever a view written by older code cannot be read by newer.
-const format = 1
+const format = 2
 
 // files is a locked directory and the database in it.
 type files struct {
@@ -68,7 +69,7 @@ func remove(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(f.removeData(), f.remove(lockFile), f.close()); err != nil {
+		if err := errors.Join(f.removeData(), f.removeFresh(), f.remove(lockFile), f.close()); err != nil {
 			return err
 		}
 	}
@@ -77,17 +78,17 @@ func remove(ctx context.Context, dir string) error {
 
 // removeData deletes the database, which is not open.
 func (f *files) removeData() error {
-	for _, name := range []string{dataFile, dataFile + "-wal", dataFile + "-shm", condemnedFile} {
-		if err := f.remove(name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return f.remove(dataFile, dataFile+"-wal", dataFile+"-shm", condemnedFile)
 }
 
-func (f *files) remove(name string) error {
-	if err := os.Remove(f.path(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+// removeFresh deletes what an interrupted build left.
+func (f *files) removeFresh() error { return f.remove(freshFile, freshFile+"-journal") }
+
+func (f *files) remove(names ...string) error {
+	for _, name := range names {
+		if err := os.Remove(f.path(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
 	}
 	return nil
 }
@@ -106,6 +107,9 @@ func openDB(path string, settings ...string) (*sql.DB, error) {
 
 // openWriter opens the database, after building it anew when it is of no use.
 func (f *files) openWriter(ctx context.Context, want identity, tables map[string]*table, log *slog.Logger) (*session, error) {
+	if err := f.removeFresh(); err != nil {
+		return nil, err
+	}
 	reason := ""
 	if _, err := os.Stat(f.path(condemnedFile)); err == nil {
 		reason = "it was found damaged"
@@ -221,21 +225,50 @@ func (s *session) differs(ctx context.Context, want identity) (string, error) {
 // create makes the tables of an empty view.
 func (s *session) create(ctx context.Context, want identity, tables map[string]*table) error {
 	return s.transact(ctx, func(ctx context.Context) error {
-		statements := []string{
-			fmt.Sprintf("PRAGMA user_version=%d", format),
-			"CREATE TABLE meta (fingerprint TEXT NOT NULL, log TEXT NOT NULL, position INTEGER NOT NULL)",
+		if err := s.tabulate(ctx, tables); err != nil {
+			return err
 		}
-		for _, t := range tables {
-			statements = append(statements, t.create()...)
+		if err := s.index(ctx, tables); err != nil {
+			return err
 		}
-		for _, q := range statements {
-			if _, err := s.conn.ExecContext(ctx, q); err != nil {
-				return fmt.Errorf("%s: %w", q, err)
-			}
-		}
-		_, err := s.conn.ExecContext(ctx, "INSERT INTO meta VALUES (?, ?, 0)", want.fingerprint, want.logID)
-		return err
+		return s.finish(ctx, want, 0)
 	})
+}
+
+// tabulate makes the tables, without indexes.
+func (s *session) tabulate(ctx context.Context, tables map[string]*table) error {
+	statements := []string{
+		fmt.Sprintf("PRAGMA user_version=%d", format),
+		"CREATE TABLE meta (fingerprint TEXT NOT NULL, log TEXT NOT NULL, position INTEGER NOT NULL)",
+	}
+	for _, t := range tables {
+		statements = append(statements, t.create())
+	}
+	return s.all(ctx, statements)
+}
+
+func (s *session) index(ctx context.Context, tables map[string]*table) error {
+	for _, t := range tables {
+		if err := s.all(ctx, t.index()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish says what the database is a view of. One without that was never finished.
+func (s *session) finish(ctx context.Context, what identity, position uint64) error {
+	_, err := s.conn.ExecContext(ctx, "INSERT INTO meta VALUES (?, ?, ?)", what.fingerprint, what.logID, int64(position))
+	return err
+}
+
+func (s *session) all(ctx context.Context, statements []string) error {
+	for _, q := range statements {
+		if _, err := s.conn.ExecContext(ctx, q); err != nil {
+			return fmt.Errorf("%s: %w", q, err)
+		}
+	}
+	return nil
 }
 
 func (s *session) position(ctx context.Context) (uint64, error) {

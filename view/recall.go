@@ -126,6 +126,23 @@ func (m *memory) changed(hot map[recordKey]bool, changes []Change) {
 	}
 }
 
+// forget forgets everything, as of a position that is about to be shown.
+func (m *memory) forget(upto uint64) {
+	if m == nil {
+		return
+	}
+	for i := range m.records {
+		r := &m.records[i]
+		r.mu.Lock()
+		r.changing = upto
+		r.clearLocked()
+		r.mu.Unlock()
+	}
+	m.pages.mu.Lock()
+	defer m.pages.mu.Unlock()
+	m.pages.clearLocked()
+}
+
 // state is a number that changes whenever one of the tables does. known is
 // false while a change is under way that a read from SQLite may not show.
 func state(position uint64, tables ...*table) (n uint64, known bool) {

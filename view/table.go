@@ -18,7 +18,7 @@ type table struct {
 	fields   []*schema.Field // of the columns
 	byField  map[string]*column
 
-	upsert, remove, get string
+	insert, upsert, remove, get string
 
 	// changing is the sequence up to which the last Apply goes that changes the
 	// table (recall.go, behind.go).
@@ -103,26 +103,34 @@ func (t *table) write() {
 		values.WriteString(", ?")
 		set.WriteString(", " + c.name + " = excluded." + c.name)
 	}
-	t.upsert = fmt.Sprintf("INSERT INTO %s (id, doc, seq%s) VALUES (?, ?, ?%s) ON CONFLICT (id) DO UPDATE SET doc = excluded.doc, seq = excluded.seq%s",
-		t.name, into.String(), values.String(), set.String())
+	t.insert = fmt.Sprintf("INSERT INTO %s (id, doc, seq%s) VALUES (?, ?, ?%s)", t.name, into.String(), values.String())
+	t.upsert = t.insert + " ON CONFLICT (id) DO UPDATE SET doc = excluded.doc, seq = excluded.seq" + set.String()
 	t.remove = fmt.Sprintf("DELETE FROM %s WHERE id = ?", t.name)
 	t.get = fmt.Sprintf("SELECT doc FROM %s WHERE id = ?", t.name)
 }
 
-// create returns the statements that make the table and its indexes. The id
-// ends every index, so that a page in the order of a column is one range of it.
-func (t *table) create() []string {
+// create returns the statement that makes the table. The id has no index yet.
+func (t *table) create() string {
 	var columns strings.Builder
-	var indexes []string
 	for _, c := range t.columns {
 		columns.WriteString(", " + c.name)
+	}
+	return fmt.Sprintf("CREATE TABLE %s (id NOT NULL, doc BLOB NOT NULL, seq INTEGER NOT NULL%s)", t.name, columns.String())
+}
+
+// index returns the statements that make the table's indexes, which cost less
+// when the records are there already. The id ends every index, so that a page in
+// the order of a column is one range of it.
+func (t *table) index() []string {
+	named := func(what string) string { return quote(strings.Trim(t.name, `"`) + "." + what) }
+	indexes := []string{fmt.Sprintf("CREATE UNIQUE INDEX %s ON %s (id)", named("id"), t.name)}
+	for _, c := range t.columns {
 		if c.indexed {
-			name := quote(t.resource.Name + "." + c.field.Name + "." + fmt.Sprint(len(indexes)))
+			name := named(fmt.Sprint(c.field.Name, ".", len(indexes)-1))
 			indexes = append(indexes, fmt.Sprintf("CREATE INDEX %s ON %s (%s, id)", name, t.name, c.name))
 		}
 	}
-	table := fmt.Sprintf("CREATE TABLE %s (id PRIMARY KEY NOT NULL, doc BLOB NOT NULL, seq INTEGER NOT NULL%s)", t.name, columns.String())
-	return append([]string{table}, indexes...)
+	return indexes
 }
 
 // names gives out SQL names. SQL does not tell upper from lower case and keeps

@@ -55,6 +55,7 @@ type View struct {
 	memory   *memory    // nil: nothing is remembered
 	apply    sync.Mutex // one Apply at a time; guards before
 	before   *session   // reads what is about to change
+	filling  sync.Mutex // one file at a time is built beside
 
 	behind  behind
 	some    chan struct{} // holds a token when the file lacks something
@@ -62,15 +63,17 @@ type View struct {
 	hurry   atomic.Int32  // how many wait for the file, or write for themselves
 	writers sync.WaitGroup
 
+	identity identity
 	files    *files
 	writing  chan struct{} // holds a token for the one who may use writer and walLimit
 	writer   *session
 	walLimit int64 // 0: maxWAL
 
-	readers chan *session // the free ones
-	count   int           // of all readers
-	closing sync.Once
-	closed  chan struct{}
+	readers   chan *session // the free ones
+	count     int           // of all readers
+	connected bool          // there are readers and a writer; whoever holds all of writing and readers may change it
+	closing   sync.Once
+	closed    chan struct{}
 }
 
 // Open opens the view of the log with the given identity, or builds an empty
@@ -97,8 +100,9 @@ func Open(ctx context.Context, model *schema.Model, logID string, opts Options) 
 	if err := v.makeDir(); err != nil {
 		return nil, fmt.Errorf("open view: %w", err)
 	}
-	identity := identity{fingerprint: model.Fingerprint, logID: logID}
-	if err := v.open(ctx, identity); err != nil {
+	v.identity = identity{fingerprint: model.Fingerprint, logID: logID}
+	v.readers = make(chan *session, v.count)
+	if err := v.open(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open view in %s: %w", v.dir, err), v.release())
 	}
 	return v, nil
@@ -113,32 +117,47 @@ func (v *View) makeDir() (err error) {
 	return err
 }
 
-func (v *View) open(ctx context.Context, want identity) (err error) {
+func (v *View) open(ctx context.Context) (err error) {
 	if v.files, err = lock(ctx, v.dir); err != nil {
 		return err
 	}
 	v.files.temp = v.temp
-	if v.writer, err = v.files.openWriter(ctx, want, v.tables, v.log); err != nil {
+	if v.writer, err = v.files.openWriter(ctx, v.identity, v.tables, v.log); err != nil {
 		return err
 	}
+	if err := v.connect(ctx); err != nil {
+		return err
+	}
+	v.writers.Go(v.writeBehind)
+	return nil
+}
+
+// connect opens what reads the file that writer writes, and takes its position.
+func (v *View) connect(ctx context.Context) (err error) {
 	position, err := v.writer.position(ctx)
 	if err != nil {
 		return err
 	}
-	v.position.Store(position)
-	v.written.Store(position)
 	if v.before, err = v.files.openReader(ctx); err != nil {
 		return err
 	}
-	v.readers = make(chan *session, v.count)
+	readers := make([]*session, 0, v.count)
 	for range v.count {
 		r, err := v.files.openReader(ctx)
 		if err != nil {
+			for _, r := range readers {
+				err = errors.Join(err, r.close())
+			}
 			return err
 		}
+		readers = append(readers, r)
+	}
+	v.written.Store(position)
+	v.position.Store(position)
+	for _, r := range readers {
 		v.readers <- r
 	}
-	v.writers.Go(v.writeBehind)
+	v.connected = true
 	return nil
 }
 
@@ -159,11 +178,13 @@ func (v *View) Close() (err error) {
 		v.apply.Lock()
 		defer v.apply.Unlock()
 		v.writing <- struct{}{} // for good
-		if !v.temp {
+		if !v.temp && v.connected {
 			err = v.writeAll(context.Background())
 		}
-		for range v.count {
-			err = errors.Join(err, (<-v.readers).close())
+		if v.connected {
+			for range v.count {
+				err = errors.Join(err, (<-v.readers).close())
+			}
 		}
 		if err = errors.Join(err, v.release()); err != nil {
 			err = fmt.Errorf("close view: %w", err)
