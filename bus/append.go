@@ -91,7 +91,7 @@ func (b *Bus) commit(ctx context.Context, msgs []*nats.Msg) (uint64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, fmt.Errorf("append: %w", err)
 	}
-	resp, err := b.nc.RequestMsgWithContext(ctx, msgs[end])
+	resp, err := b.exchange(ctx, msgs[end])
 	if err != nil {
 		return 0, appendError(err)
 	}
@@ -118,6 +118,8 @@ func appendError(err error) error {
 	switch {
 	case offline(err):
 		return fault.Wrap(err, fault.Unavailable, "the log has no leader or cannot be reached")
+	case errors.Is(err, ErrDenied):
+		return err
 	case errors.Is(err, nats.ErrMaxPayload):
 		return fault.Wrap(err, fault.PayloadTooLarge, "the record is larger than the bus carries")
 	}

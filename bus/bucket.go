@@ -61,13 +61,7 @@ func (b *Bus) Bucket(ctx context.Context, o BucketOptions) (*Bucket, error) {
 	ctx, cancel := b.bound(ctx)
 	defer cancel()
 	want := b.bucketConfig(name, o)
-	s, err := b.js.Stream(ctx, want.Name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		s, err = b.js.CreateStream(ctx, want)
-		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process was faster
-			s, err = b.js.Stream(ctx, want.Name)
-		}
-	}
+	s, err := b.ensure(ctx, want)
 	if err != nil {
 		return nil, fmt.Errorf("open bucket %s: %w", name, err)
 	}
@@ -113,8 +107,10 @@ func (b *Bus) bucketConfig(name string, o BucketOptions) jetstream.StreamConfig 
 func (k *Bucket) Usage(ctx context.Context) (used, most int64, err error) {
 	ctx, cancel := k.bus.bound(ctx)
 	defer cancel()
+	ctx, said, done := k.bus.about(ctx, k.stream)
+	defer done()
 	s, err := k.bus.js.Stream(ctx, k.stream)
-	if err != nil {
+	if err = said(err); err != nil {
 		return 0, 0, fmt.Errorf("usage of %s: %w", k.stream, fault.Wrap(err, fault.Unavailable, "the bus cannot be reached"))
 	}
 	info := s.CachedInfo()
@@ -151,7 +147,7 @@ func (k *Bucket) get(ctx context.Context, subject string) (*Message, error) {
 	if k.replicated {
 		return k.bus.leaderGetFrom(ctx, k.stream, getRequest{LastFor: subject})
 	}
-	resp, err := k.bus.nc.RequestWithContext(ctx, "$JS.API.DIRECT.GET."+k.stream+"."+subject, nil)
+	resp, err := k.bus.exchangeOn(ctx, "$JS.API.DIRECT.GET."+k.stream+"."+subject, nil)
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -192,7 +188,7 @@ func (k *Bucket) Put(ctx context.Context, key string, value []byte, revision uin
 }
 
 func (k *Bucket) put(ctx context.Context, m *nats.Msg) (uint64, error) {
-	resp, err := k.bus.nc.RequestMsgWithContext(ctx, m)
+	resp, err := k.bus.exchange(ctx, m)
 	if err != nil {
 		return 0, appendError(err)
 	}

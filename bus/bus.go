@@ -39,14 +39,25 @@ type Options struct {
 	// absent and one process at a time may use it. Empty: memory only.
 	Dir string
 	// Listen is the "host:port" on which the embedded server takes other NATS
-	// clients, without asking who they are. Port 0 picks a free one, see
-	// [Bus.URL]. Empty: this process only.
+	// clients: those who show what Access says, and on a loopback address
+	// anybody when it says nothing. Port 0 picks a free one, see [Bus.URL].
+	// Empty: this process only.
 	Listen string
+	// Unguarded lets an embedded server listen on any address without asking
+	// anybody who they are.
+	Unguarded bool
 	// SyncAlways makes the embedded server flush each append to the disk
 	// before it is acknowledged, at about a tenth of the speed. Without it an
 	// acknowledged append is with the operating system: it survives the kill
 	// of the process, but up to two minutes may be lost with the power.
 	SyncAlways bool
+	// Access says as whom the process comes to an external server, and who may
+	// come to an embedded one that listens. The zero value is nobody, in the clear.
+	Access Access
+	// Inbox is the first part of the subjects on which this process gets its
+	// answers: with one of its own for each role, none can read those of another.
+	// Zero means "_INBOX".
+	Inbox string
 	// Prefix is the first token of every subject and of the stream's name,
 	// of the letters [A-Za-z0-9_-]. Zero means "tidings".
 	Prefix string
@@ -82,6 +93,8 @@ type Bus struct {
 	glances  glances // at the log and at streams of the adopter's
 	group    group
 	nears    nears
+	links    links
+	denials  denials
 
 	// replicated: a direct get may be answered by one who is behind.
 	replicated atomic.Bool
@@ -127,11 +140,11 @@ func (b *Bus) open(ctx context.Context) error {
 		return err
 	}
 	if b.opts.Existing {
-		if _, err := b.js.Stream(ctx, b.subjects.Stream()); errors.Is(err, jetstream.ErrStreamNotFound) {
+		if _, err := b.stateOf(ctx, b.subjects.Stream()); isCode(err, codeStreamNotFound) {
 			return fmt.Errorf("there is no stream %s: is this the right server, directory and prefix", b.subjects.Stream())
 		}
 	}
-	created, err := ensureStream(ctx, b.js, b.streamConfig())
+	created, err := b.ensureLog(ctx, b.streamConfig())
 	if err != nil {
 		return err
 	}
@@ -222,12 +235,19 @@ func (b *Bus) LogID() string { return b.logID }
 func (b *Bus) MaxPayload() int { return int(b.nc.MaxPayload()) }
 
 // Ready reports why the bus cannot be used just now: UNAVAILABLE while the
-// connection is lost, nil while it stands. It sends nothing.
+// connection is lost, and as far as it is known why, nil while it stands. It
+// sends nothing.
 func (b *Bus) Ready() error {
 	if b.nc.IsConnected() {
 		return nil
 	}
-	return fault.New(fault.Unavailable, "the bus is not connected")
+	var why error
+	for _, l := range b.links.all() {
+		if l.nc.Load() == b.nc {
+			why = l.reason()
+		}
+	}
+	return fault.Wrap(why, fault.Unavailable, "the bus is not connected")
 }
 
 // State tells the first and the last sequence of the log, as its leader knows

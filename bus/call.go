@@ -61,7 +61,7 @@ func (b *Bus) request(ctx context.Context, breaker string, msg *nats.Msg, failed
 		return Message{}, err
 	}
 	m, err := b.breakers.do(ctx, breaker, func() (Message, error) {
-		resp, err := b.nc.RequestMsgWithContext(ctx, msg)
+		resp, err := b.exchange(ctx, msg)
 		if err != nil {
 			return Message{}, callError(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"strings"
 	"time"
@@ -16,48 +15,51 @@ import (
 // process lives. While it is away nothing is buffered: what cannot be sent
 // fails at once, since a request that leaves after its caller gave up helps nobody.
 func (b *Bus) connect(ctx context.Context, name string, more ...nats.Option) (*nats.Conn, error) {
-	target := b.opts.URL
-	opts := []nats.Option{
-		nats.Name(name),
-		nats.MaxReconnects(-1),
-		nats.ReconnectWait(250 * time.Millisecond),
-		nats.ReconnectJitter(250*time.Millisecond, 500*time.Millisecond),
-		nats.ReconnectBufSize(-1),
-		// A silent peer is noticed after 10 to 15 s.
-		nats.PingInterval(5 * time.Second),
-		nats.MaxPingsOutstanding(2),
-		nats.Timeout(5 * time.Second),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			if err != nil {
-				b.log.LogAttrs(context.Background(), slog.LevelWarn, "bus connection lost", slog.String("conn", name), slog.Any("error", err))
-			}
-		}),
-		nats.ReconnectHandler(func(nc *nats.Conn) {
-			b.log.LogAttrs(context.Background(), slog.LevelInfo, "bus connection is back", slog.String("conn", name), slog.String("server", nc.ConnectedUrlRedacted()))
-		}),
-		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
-			subject := ""
-			if sub != nil {
-				subject = sub.Subject
-			}
-			b.log.LogAttrs(context.Background(), slog.LevelWarn, "bus connection reported an error", slog.String("conn", name), slog.String("subject", subject), slog.Any("error", err))
-		}),
-	}
-	opts = append(opts, more...)
-	if b.server != nil {
-		target = ""
-		opts = append(opts, nats.InProcessServer(b.server.ns))
-	} else if err := checkURLs(target); err != nil {
+	l := &link{bus: b, name: name}
+	opts, err := b.way(l)
+	if err != nil {
 		return nil, err
 	}
 	if d, ok := ctx.Deadline(); ok {
-		opts = append(opts, nats.Timeout(min(5*time.Second, time.Until(d))))
+		opts = append(opts, nats.Timeout(min(dialTimeout, time.Until(d))))
 	}
-	nc, err := nats.Connect(target, opts...)
+	nc, err := nats.Connect(b.opts.URL, append(opts, more...)...)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %s: is the server running, and reachable from here", redact(target), hide(err.Error(), target))
+		return nil, b.unreached(l, err)
 	}
+	l.nc.Store(nc)
+	b.links.add(l)
 	return nc, nil
+}
+
+// way are the options with which a connection finds its server and says who comes.
+func (b *Bus) way(l *link) ([]nats.Option, error) {
+	opts := l.options()
+	if b.opts.Inbox != "" {
+		opts = append(opts, nats.CustomInboxPrefix(b.opts.Inbox))
+	}
+	if b.server != nil {
+		return append(opts, nats.InProcessServer(b.server.ns), nats.UserInfo(b.server.guard.user, b.server.guard.secret)), nil
+	}
+	if err := checkURLs(b.opts.URL); err != nil {
+		return nil, err
+	}
+	own, err := l.credentials(b.opts.Access)
+	return append(opts, own...), err
+}
+
+// unreached says why there is no connection, without a word of the credentials.
+func (b *Bus) unreached(l *link, err error) error {
+	why, remedy := b.opts.Access.explain(err, l.held.Load())
+	why = hide(why, b.opts.URL)
+	if remedy == "" {
+		remedy = "is the server running, and reachable from here"
+	}
+	remedy, _, _ = strings.Cut(remedy, ";")
+	if file, ok := errors.AsType[*AccessError](err); ok {
+		return file
+	}
+	return fmt.Errorf("connect to %s: %s: %s", redact(b.opts.URL), why, remedy)
 }
 
 // checkURLs refuses what is no URL before a library can quote it in an error,

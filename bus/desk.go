@@ -56,6 +56,10 @@ func (d *Desk) Open(ctx context.Context, subject string) (shut func(), err error
 		shut()
 		return nil, fmt.Errorf("answer %s: %w", subject, unavailable(err))
 	}
+	if err := heldBy(d.bus.nc, subject); err != nil {
+		shut()
+		return nil, fmt.Errorf("answer %s: %w", subject, err)
+	}
 	return shut, nil
 }
 
@@ -134,7 +138,7 @@ func (b *Bus) Reach(ctx context.Context, subject string, data []byte) (Message, 
 	if limit := b.nc.MaxPayload(); int64(msg.Size()) > limit {
 		return Message{}, fault.New(fault.PayloadTooLarge, "the request is larger than the %d bytes that the bus carries", limit)
 	}
-	resp, err := b.nc.RequestMsgWithContext(ctx, msg)
+	resp, err := b.exchange(ctx, msg)
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
 		return Message{}, fault.Wrap(err, fault.NotFound, "nobody answers to this name")

@@ -18,6 +18,7 @@ import (
 // embedded is a NATS server inside this process.
 type embedded struct {
 	ns     *server.Server
+	guard  *guard
 	listen bool
 	unlock func()
 	temp   string // removed by stop; empty when the directory is the caller's
@@ -47,6 +48,10 @@ func (e *embedded) start(ctx context.Context, o Options) (err error) {
 			return err
 		}
 	}
+	if e.guard, err = newGuard(o); err != nil {
+		return err
+	}
+	e.guard.arm(so)
 	if so.StoreDir, err = e.claim(o.Dir); err != nil {
 		return err
 	}

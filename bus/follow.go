@@ -122,6 +122,10 @@ func (b *Bus) subscribe(ctx context.Context) (*liveSub, error) {
 	ctx, cancel := context.WithTimeout(ctx, silence)
 	defer cancel()
 	_ = b.nc.FlushWithContext(ctx)
+	if err := heldBy(b.nc, b.subjects.Live()); err != nil {
+		l.stop()
+		return nil, err
+	}
 	return l, nil
 }
 

@@ -103,6 +103,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 // because the first pull came before the server was ready for it. Neither
 // always mends itself, so another consumer is made.
 func (l *latest) consume(ctx, making context.Context) (end bool, err error) {
+	ctx, said, done := l.bus.about(ctx, l.stream)
+	defer done()
+	making, creation, created := l.bus.about(making, l.stream)
+	defer created()
 	c, err := l.bus.js.CreateConsumer(making, l.stream, jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
 		FilterSubject: l.filter,
@@ -111,7 +115,7 @@ func (l *latest) consume(ctx, making context.Context) (end bool, err error) {
 		InactiveThreshold: time.Minute,
 	})
 	if err != nil {
-		return false, unavailable(err)
+		return false, unavailable(creation(err))
 	}
 	info := c.CachedInfo()
 	defer func() {
@@ -133,7 +137,7 @@ func (l *latest) consume(ctx, making context.Context) (end bool, err error) {
 			return false, nil
 		}
 		if end || err != nil {
-			return end, err
+			return end, said(err)
 		}
 	}
 }

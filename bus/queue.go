@@ -99,24 +99,14 @@ func (q *Queue) ensure(ctx context.Context) error {
 	if want.MaxAge > 0 {
 		want.Duplicates = min(queueTwice, want.MaxAge)
 	}
-	s, err := q.bus.js.Stream(ctx, want.Name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		s, err = q.bus.js.CreateStream(ctx, want)
-		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process was faster
-			s, err = q.bus.js.Stream(ctx, want.Name)
-		}
-	}
+	s, err := q.bus.ensure(ctx, want)
 	if err != nil {
 		return unavailable(err)
 	}
 	if have := s.CachedInfo().Config; have.Retention != jetstream.WorkQueuePolicy || have.Discard != jetstream.DiscardNew || have.Sealed || have.NoAck {
 		return errors.New("the stream is not kept as a work queue that refuses what it has no room for; delete it, so that it is created anew")
 	}
-	_, err = s.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
-		Durable: queueWorkers, Description: "All workers together.",
-		AckPolicy: jetstream.AckExplicitPolicy, AckWait: q.opts.Patience, MaxDeliver: -1,
-	})
-	return unavailable(err)
+	return q.ensureWorkers(ctx)
 }
 
 // Put adds a task at the end. A task with the same id that was put in the last
@@ -133,7 +123,7 @@ func (q *Queue) Put(ctx context.Context, id string, data []byte) error {
 	if limit := q.bus.nc.MaxPayload(); int64(m.Size()) > limit {
 		return fault.New(fault.PayloadTooLarge, "the task is larger than the %d bytes that the bus carries", limit)
 	}
-	resp, err := q.bus.nc.RequestMsgWithContext(ctx, m)
+	resp, err := q.bus.exchange(ctx, m)
 	if err != nil {
 		return appendError(err)
 	}

@@ -38,7 +38,7 @@ func (b *Bus) last(ctx context.Context, subject string) (*Message, error) {
 		return b.leaderGet(ctx, getRequest{LastFor: subject})
 	}
 	stream := b.subjects.Stream()
-	resp, err := b.nc.RequestWithContext(ctx, "$JS.API.DIRECT.GET."+stream+"."+subject, nil)
+	resp, err := b.exchangeOn(ctx, "$JS.API.DIRECT.GET."+stream+"."+subject, nil)
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -138,7 +138,7 @@ func (b *Bus) newReader() (*reader, error) {
 }
 
 func (b *Bus) newReaderOf(stream string, messages, bytes int) (*reader, error) {
-	r := &reader{bus: b, stream: stream, messages: messages, bytes: bytes, inbox: nats.NewInbox(), ch: make(chan *nats.Msg, messages+1)}
+	r := &reader{bus: b, stream: stream, messages: messages, bytes: bytes, inbox: b.nc.NewInbox(), ch: make(chan *nats.Msg, messages+1)}
 	var err error
 	if r.sub, err = b.nc.ChanSubscribe(r.inbox+".*", r.ch); err != nil {
 		return nil, unavailable(err)
@@ -216,6 +216,8 @@ const (
 // Each message of a run names the one before it, so that one that was lost on
 // the way here is not taken for one that History trimmed.
 func (r *reader) batch(ctx context.Context, filter string, pos uint64, fn func(Message) error) (reached uint64, end ending, err error) {
+	ctx, said, done := r.bus.about(ctx, r.stream)
+	defer done()
 	reply, err := r.ask(filter, pos)
 	if err != nil {
 		return pos, cut, err
@@ -226,7 +228,7 @@ func (r *reader) batch(ctx context.Context, filter string, pos uint64, fn func(M
 	for {
 		select {
 		case <-ctx.Done():
-			return pos, cut, ctx.Err()
+			return pos, cut, said(ctx.Err())
 		case <-timer.C:
 			return pos, cut, fault.New(fault.Unavailable, "the log did not answer within %s", silence)
 		case raw := <-r.ch:
@@ -319,7 +321,7 @@ func (b *Bus) leaderGetFrom(ctx context.Context, stream string, req getRequest) 
 	if err != nil {
 		return nil, err
 	}
-	resp, err := b.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, body)
+	resp, err := b.exchangeOn(ctx, "$JS.API.STREAM.MSG.GET."+stream, body)
 	if err != nil {
 		return nil, unavailable(err)
 	}

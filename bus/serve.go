@@ -149,6 +149,9 @@ func (s *service) register(nc *nats.Conn, what Service) error {
 	if err := nc.Flush(); err != nil {
 		return err
 	}
+	if err := nc.LastError(); errors.Is(err, nats.ErrPermissionViolation) {
+		return denied(refusedSubject(err))
+	}
 	for _, ep := range what.Endpoints {
 		s.bus.nears.add(s, ep.Subject, served[ep.Name])
 	}

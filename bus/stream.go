@@ -52,16 +52,10 @@ func (b *Bus) streamConfig() jetstream.StreamConfig {
 	}
 }
 
-// ensureStream creates the stream or compares it. It returns when the stream
+// ensureLog creates the stream or compares it. It returns when the stream
 // was created.
-func ensureStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig) (time.Time, error) {
-	s, err := js.Stream(ctx, want.Name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		s, err = js.CreateStream(ctx, want)
-		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process was faster
-			s, err = js.Stream(ctx, want.Name)
-		}
-	}
+func (b *Bus) ensureLog(ctx context.Context, want jetstream.StreamConfig) (time.Time, error) {
+	s, err := b.ensure(ctx, want)
 	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
 		return time.Time{}, errors.New("JetStream is not enabled at the server: start nats-server with -js, or enable it for this account")
 	}
@@ -150,7 +144,7 @@ func (b *Bus) state(ctx context.Context) (streamState, error) {
 func (b *Bus) stateOf(ctx context.Context, stream string) (streamState, error) {
 	ctx, cancel := b.bound(ctx)
 	defer cancel()
-	resp, err := b.nc.RequestWithContext(ctx, "$JS.API.STREAM.INFO."+stream, nil)
+	resp, err := b.exchangeOn(ctx, "$JS.API.STREAM.INFO."+stream, nil)
 	if err != nil {
 		return streamState{}, unavailable(err)
 	}

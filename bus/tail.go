@@ -208,6 +208,9 @@ func (t *tail) start(ctx context.Context) error {
 	if err != nil {
 		return missing(t.want.Stream, err)
 	}
+	if err := heldBy(t.bus.nc, t.want.Subject); err != nil {
+		return err
+	}
 	if t.want.ID == "" {
 		t.want.ID = s.id
 	}

@@ -61,7 +61,7 @@ func (b *Bus) tell(ctx context.Context, msg *nats.Msg) error {
 }
 
 func (b *Bus) store(ctx context.Context, stream string, msg *nats.Msg) error {
-	resp, err := b.nc.RequestMsgWithContext(ctx, msg)
+	resp, err := b.exchange(ctx, msg)
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
 		return b.whyNotStored(ctx, stream, msg.Subject, err)

@@ -26,7 +26,7 @@ func (r *Rooms) admit(ctx context.Context, m *schema.Model) error {
 // OpenLog opens the log that the service has, to look at it: it creates nothing
 // and takes no other clients. The caller closes the bus.
 func (c Config) OpenLog(ctx context.Context, log *slog.Logger) (*bus.Bus, error) {
-	o := c.bus(log)
+	o := c.bus(roleAPI, log)
 	o.Listen, o.Existing = "", true
 	if o.Dir != "" {
 		if _, err := os.Stat(o.Dir); err != nil {
@@ -35,7 +35,7 @@ func (c Config) OpenLog(ctx context.Context, log *slog.Logger) (*bus.Bus, error)
 	}
 	b, err := bus.Open(ctx, o)
 	if err != nil {
-		return nil, fmt.Errorf("open the log: %w", err)
+		return nil, fmt.Errorf("open the log: %w", c.blame(err))
 	}
 	return b, nil
 }

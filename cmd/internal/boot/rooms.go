@@ -106,8 +106,8 @@ func (r *Rooms) open(ctx context.Context) (err error) {
 		return err
 	}
 	r.warnOfLocks(ctx)
-	if r.Bus, err = bus.Open(ctx, c.bus(r.log)); err != nil {
-		return fmt.Errorf("open the bus: %w", err)
+	if err := r.openBus(ctx); err != nil {
+		return err
 	}
 	if r.Quota, err = c.quota(r.Bus, r.log); err != nil {
 		return err
@@ -157,17 +157,6 @@ func (c Config) LoadSchema() (*schema.Model, error) {
 		return nil, fmt.Errorf("schema %s is refused:\n%w", c.Schema, err)
 	}
 	return m, nil
-}
-
-func (c Config) bus(log *slog.Logger) bus.Options {
-	o := bus.Options{
-		URL: c.NATSURL, Prefix: c.Prefix, Replicas: c.Replicas, History: c.History,
-		Name: "tidings", Listen: c.NATSListen, SyncAlways: c.SyncAlways, Logger: log,
-	}
-	if c.NATSURL == "" {
-		o.Dir = filepath.Join(c.Data, "log")
-	}
-	return o
 }
 
 // viewDir is where the view is kept. Pods beside an external bus may share a
