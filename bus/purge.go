@@ -58,7 +58,7 @@ func (b *Bus) purge(ctx context.Context, q purgeRequest) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	resp, err := b.nc.RequestWithContext(ctx, "$JS.API.STREAM.PURGE."+b.subjects.Stream(), body)
+	resp, err := b.exchangeOn(ctx, "$JS.API.STREAM.PURGE."+b.subjects.Stream(), body)
 	if err != nil {
 		return 0, fmt.Errorf("purge %s: %w", q.Subject, unavailable(err))
 	}
