@@ -39,7 +39,9 @@ type Feed struct {
 	log       *slog.Logger
 	fillAfter uint64
 
+	applying sync.Mutex // one changes the view
 	mu       sync.Mutex
+	trouble  error         // what keeps the view from being read; nil as a rule
 	now      uint64        // the view shows the log up to here
 	moved    chan struct{} // closed when now moves; nil when nobody waits
 	ring     ring
@@ -82,6 +84,7 @@ func (f *Feed) Run(ctx context.Context) error {
 	in := newInbox()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return f.apply(ctx, in, last) })
+	g.Go(func() error { return f.watchDamage(ctx) })
 	g.Go(func() error {
 		return f.bus.Follow(ctx, f.Now().Seq, func(m bus.Message) error { return in.put(ctx, m) })
 	})
@@ -132,6 +135,8 @@ func (f *Feed) apply(ctx context.Context, in *inbox, target uint64) error {
 }
 
 func (f *Feed) applyAll(ctx context.Context, messages []bus.Message) error {
+	f.applying.Lock()
+	defer f.applying.Unlock()
 	var events []Event
 	var changes []view.Change
 	for _, m := range messages {
@@ -141,8 +146,8 @@ func (f *Feed) applyAll(ctx context.Context, messages []bus.Message) error {
 		}
 	}
 	upto := messages[len(messages)-1].Seq
-	if err := f.view.Apply(ctx, upto, changes); err != nil {
-		return fmt.Errorf("apply to the view: %w", err)
+	if err := f.applyChanges(ctx, upto, changes); err != nil {
+		return err
 	}
 	for i := range events {
 		events[i].Before = changes[i].Before
@@ -179,7 +184,7 @@ func (f *Feed) event(m bus.Message) (Event, bool) {
 }
 
 func (e Event) change() view.Change {
-	c := view.Change{Seq: e.Seq, Type: e.Type, ID: e.ID, Raw: e.Raw, Look: e.Kind != Created}
+	c := view.Change{Seq: e.Seq, Type: e.Type, ID: e.ID, Raw: e.Raw, Time: e.Time, Look: e.Kind != Created}
 	if e.Kind == Deleted {
 		c.Raw = nil
 	}

@@ -69,7 +69,9 @@ func (f *Feed) fill(ctx context.Context, position, upto uint64) error {
 	if err != nil {
 		return fmt.Errorf("read the log's state: %w", err)
 	}
+	f.mu.Lock()
 	f.filled = max(last, upto)
+	f.mu.Unlock()
 	f.log.LogAttrs(ctx, slog.LevelInfo, "the view is built from the newest of each record",
 		slog.Int("records", records), slog.Uint64("seq", position), slog.Duration("took", time.Since(start)))
 	return nil

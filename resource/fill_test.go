@@ -13,7 +13,6 @@ import (
 	"tidings/bus/bustest"
 	"tidings/resource"
 	"tidings/resource/resourcetest"
-	"tidings/schema"
 	"tidings/view"
 )
 
@@ -162,39 +161,10 @@ type watched struct {
 	feed   *resource.Feed
 	client *resource.Client
 	seen   *befores
+	stop   func()
 }
 
 func watch(t *testing.T, b *bus.Bus, o resource.FeedOptions) watched {
 	t.Helper()
-	m, err := schema.Load(taskDir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := watched{seen: &befores{before: map[uint64]string{}}}
-	if w.view, err = view.Open(t.Context(), m, b.LogID(), view.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	w.feed = resource.NewFeed(b, m, w.view, o)
-	w.client = resource.NewClient(b, m, w.view, w.feed)
-	if _, err := w.feed.Join(resource.FromNow, w.seen); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := w.feed.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(func() {
-		cancel()
-		running.Wait()
-		_ = w.view.Close()
-	})
-	select {
-	case <-w.feed.Ready():
-	case <-time.After(30 * time.Second):
-		t.Fatal("the feed did not catch up")
-	}
-	return w
+	return watchIn(t, b, "", o)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"time"
 
 	"tidings/internal/rawjson"
 	"tidings/schema"
@@ -19,6 +20,8 @@ type Change struct {
 	// Raw is the whole record, a JSON object; nil when it was deleted. It is
 	// kept as it is and must never be modified.
 	Raw []byte
+	// Time is when the log stored the message; zero when that is not known.
+	Time time.Time
 	// Look asks Apply for Before: the record as it was until then, nil when there
 	// was none.
 	Look   bool
@@ -48,7 +51,7 @@ func (v *View) Apply(ctx context.Context, upto uint64, changes []Change) error {
 		return nil
 	}
 	if v.before == nil {
-		return errAway
+		return v.failed(ctx, "apply", errAway)
 	}
 	batch, err := v.batch(ctx, position, upto, changes)
 	if err != nil {
@@ -63,7 +66,12 @@ func (v *View) Apply(ctx context.Context, upto uint64, changes []Change) error {
 		r.table.changing.Store(upto)
 	}
 	hot := v.memory.changing(upto, changes)
-	v.behind.add(upto, batch.rows)
+	for i := range changes {
+		if changes[i].Seq > position {
+			v.marks.add(&changes[i])
+		}
+	}
+	v.behind.add(upto, v.marks, batch.rows)
 	v.memory.changed(hot, changes)
 	v.position.Store(upto)
 	select {

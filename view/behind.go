@@ -38,12 +38,13 @@ type behind struct {
 	mu      sync.RWMutex
 	waiting *layer
 	leaving *layer // being written; nil: none
-	stuck   bool   // the last transaction failed
+	trouble error  // why the last transaction failed, if it did
 }
 
 // layer holds the newest change of each record, up to a sequence of the log.
 type layer struct {
 	upto  uint64
+	marks marks
 	rows  []row // in the order of the records' first change
 	at    map[recordKey]int
 	bytes int
@@ -83,10 +84,10 @@ func (l *layer) find(key recordKey) (doc []byte, known bool) {
 }
 
 // add shows changes up to a sequence, all of them at once.
-func (b *behind) add(upto uint64, rows []row) {
+func (b *behind) add(upto uint64, m marks, rows []row) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.waiting.upto = upto
+	b.waiting.upto, b.waiting.marks = upto, m
 	for _, r := range rows {
 		b.waiting.put(r)
 	}
@@ -96,7 +97,7 @@ func (b *behind) add(upto uint64, rows []row) {
 func (b *behind) full() bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	return b.stuck || len(b.waiting.rows) >= maxUnwritten || b.waiting.bytes >= maxUnwrittenBytes
+	return b.trouble != nil || len(b.waiting.rows) >= maxUnwritten || b.waiting.bytes >= maxUnwrittenBytes
 }
 
 // find reports whether a record is newer than the file; doc is nil for a deleted one.
@@ -145,12 +146,14 @@ func (b *behind) leave() *layer {
 func (b *behind) left(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.stuck = err != nil; b.stuck {
+	if b.trouble = err; err != nil {
 		older := b.leaving
 		for _, r := range b.waiting.rows {
 			older.put(r)
 		}
-		older.upto = max(older.upto, b.waiting.upto)
+		if b.waiting.upto > older.upto {
+			older.upto, older.marks = b.waiting.upto, b.waiting.marks
+		}
 		b.waiting = older
 	}
 	b.leaving = nil
@@ -179,7 +182,7 @@ func (v *View) write(ctx context.Context, least uint64) error {
 // turn to write.
 func (v *View) writeAll(ctx context.Context) error {
 	if !v.connected {
-		return errAway
+		return v.failed(ctx, "write the view's file", errAway)
 	}
 	l := v.behind.leave()
 	if l == nil {
@@ -198,24 +201,26 @@ func (v *View) writeAll(ctx context.Context) error {
 				runtime.Gosched()
 			}
 		}
-		return v.writer.exec(ctx, "UPDATE meta SET position = ?", int64(l.upto))
+		return v.writer.exec(ctx, "UPDATE meta SET position = ?, marks = ?", int64(l.upto), l.marks.encode())
 	})
 	if err == nil {
 		v.written.Store(l.upto)
 	}
-	v.behind.left(err)
 	if err != nil {
-		return v.failed(ctx, "write the view's file", err)
+		err = v.failed(ctx, "write the view's file", err)
 	}
-	v.trim(ctx)
-	return nil
+	v.behind.left(err)
+	if err == nil {
+		v.trim(ctx)
+	}
+	return err
 }
 
 // writeBehind writes what Apply left until the view is closed.
 func (v *View) writeBehind() {
 	timer := time.NewTimer(gather)
 	defer timer.Stop()
-	for {
+	for told := false; ; {
 		select {
 		case <-v.some:
 		case <-v.closed:
@@ -234,10 +239,38 @@ func (v *View) writeBehind() {
 		}
 		err := v.writeAll(context.Background())
 		<-v.writing
-		if err != nil { // the next Apply or read meets it too
-			v.log.Error("the view's file could not be written", "error", err)
+		if err == nil {
+			told = false
+			continue
+		}
+		if !told {
+			v.log.Error("the view's file could not be written, trying again", "error", err)
+			told = true
+		}
+		if !v.retryLater() {
+			return
 		}
 	}
+}
+
+// retryEvery is the pause after a transaction that failed.
+const retryEvery = time.Second
+
+// retryLater waits, and sees to it that what waits is written then although
+// nothing comes; false when the view is closed.
+func (v *View) retryLater() bool {
+	pause := time.NewTimer(retryEvery)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-v.closed:
+		return false
+	}
+	select {
+	case v.some <- struct{}{}:
+	default:
+	}
+	return true
 }
 
 // Sync returns when the file has everything that the view shows, or with what

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -115,6 +116,8 @@ func (f *files) openWriter(ctx context.Context, want identity, tables map[string
 		reason = "it was found damaged"
 	} else if _, err := os.Stat(f.path(dataFile)); err != nil {
 		reason = "there is none yet"
+	} else if f.cutShort() {
+		reason = "its end is missing"
 	} else {
 		s, why, err := f.reopen(ctx, want)
 		if s != nil || err != nil {
@@ -124,6 +127,17 @@ func (f *files) openWriter(ctx context.Context, want identity, tables map[string
 	}
 	log.InfoContext(ctx, "building the view from the log", "reason", reason, "dir", f.dir)
 	return f.build(ctx, want, tables)
+}
+
+// pageSize is SQLite's own.
+const pageSize = 4096
+
+// cutShort reports whether the last page is not whole, which SQLite takes for
+// one that ends in zeros. While there is a write-ahead log that is no wonder.
+func (f *files) cutShort() bool {
+	_, err := os.Stat(f.path(dataFile + "-wal"))
+	info, dataErr := os.Stat(f.path(dataFile))
+	return errors.Is(err, os.ErrNotExist) && dataErr == nil && info.Size()%pageSize != 0
 }
 
 // reopen opens the database as it is. It returns no session and the reason why
@@ -231,7 +245,7 @@ func (s *session) create(ctx context.Context, want identity, tables map[string]*
 		if err := s.index(ctx, tables); err != nil {
 			return err
 		}
-		return s.finish(ctx, want, 0)
+		return s.finish(ctx, want, 0, new(marks))
 	})
 }
 
@@ -239,7 +253,7 @@ func (s *session) create(ctx context.Context, want identity, tables map[string]*
 func (s *session) tabulate(ctx context.Context, tables map[string]*table) error {
 	statements := []string{
 		fmt.Sprintf("PRAGMA user_version=%d", format),
-		"CREATE TABLE meta (fingerprint TEXT NOT NULL, log TEXT NOT NULL, position INTEGER NOT NULL)",
+		"CREATE TABLE meta (fingerprint TEXT NOT NULL, log TEXT NOT NULL, position INTEGER NOT NULL, marks TEXT NOT NULL)",
 	}
 	for _, t := range tables {
 		statements = append(statements, t.create())
@@ -257,8 +271,8 @@ func (s *session) index(ctx context.Context, tables map[string]*table) error {
 }
 
 // finish says what the database is a view of. One without that was never finished.
-func (s *session) finish(ctx context.Context, what identity, position uint64) error {
-	_, err := s.conn.ExecContext(ctx, "INSERT INTO meta VALUES (?, ?, ?)", what.fingerprint, what.logID, int64(position))
+func (s *session) finish(ctx context.Context, what identity, position uint64, m *marks) error {
+	_, err := s.conn.ExecContext(ctx, "INSERT INTO meta VALUES (?, ?, ?, ?)", what.fingerprint, what.logID, int64(position), m.encode())
 	return err
 }
 
@@ -277,6 +291,16 @@ func (s *session) position(ctx context.Context) (uint64, error) {
 	return uint64(n), err
 }
 
+// reached returns the position and the marks.
+func (s *session) reached(ctx context.Context) (position uint64, m marks, err error) {
+	var n int64
+	var text string
+	if err = s.conn.QueryRowContext(ctx, "SELECT position, marks FROM meta").Scan(&n, &text); err == nil {
+		err = m.decode(text)
+	}
+	return uint64(n), m, err
+}
+
 // code returns SQLite's primary result code, 0 for an error that is not SQLite's.
 func code(err error) int {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
@@ -288,6 +312,15 @@ func code(err error) int {
 // damaged reports whether the file's content is at fault.
 func damaged(err error) bool {
 	return code(err) == sqlite3.SQLITE_CORRUPT || code(err) == sqlite3.SQLITE_NOTADB
+}
+
+// unwritable reports whether the disk is at fault, which may mend itself.
+func unwritable(err error) bool {
+	switch code(err) {
+	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY:
+		return true
+	}
+	return errors.Is(err, syscall.ENOSPC)
 }
 
 // useless reports whether the database is damaged or not a view's at all, as

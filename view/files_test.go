@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"database/sql"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -83,7 +84,7 @@ func TestOpenRebuildsWhatIsOfNoUse(t *testing.T) {
 		"another format": {execute("PRAGMA user_version=999"), "f1", "log1", "its format is 999"},
 		"no meta table":  {execute("DROP TABLE meta"), "f1", "log1", "it cannot be read"},
 		"never finished": {execute("DELETE FROM meta"), "f1", "log1", "it was never finished"},
-		"no database":    {write(strings.Repeat("not a database ", 999)), "f1", "log1", "it cannot be read"},
+		"no database":    {write(strings.Repeat("not a database! ", 256)), "f1", "log1", "it cannot be read"},
 		"an empty file":  {write(""), "f1", "log1", "its format is 0"},
 		"removed":        {func(t *testing.T, file string) { _ = os.Remove(file) }, "f1", "log1", "there is none yet"},
 		"marked as damaged": {func(t *testing.T, file string) {
@@ -157,7 +158,7 @@ func TestDamageFoundLaterIsRebuiltByTheNextOpen(t *testing.T) {
 	for i := range records {
 		if _, err := v.Get(t.Context(), "Post", []string{numbered(i)}); err != nil {
 			failed = true
-			if !strings.Contains(err.Error(), "a restart rebuilds it") {
+			if !errors.Is(err, view.ErrDamaged) {
 				t.Error(err)
 			}
 		}
@@ -250,5 +251,40 @@ func TestRemoveLeavesWhatIsNoView(t *testing.T) {
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the directory: %v", err)
+	}
+}
+
+// A file that lost its end, as a copy that was cut short has, is noticed at the
+// start or by the first who reads there; either way it is built anew.
+func TestATruncatedFileIsNoticed(t *testing.T) {
+	t.Parallel()
+	for _, part := range []int64{0, 1, 50, 100, 512, 4096, 5000, 100_000, -4096, -1} {
+		t.Run(fmt.Sprint(part), func(t *testing.T) {
+			t.Parallel()
+			f, dir := newFixture(), t.TempDir()
+			v := open(t, f.model, dir)
+			if err := v.Apply(t.Context(), 1000, posts(0, 1000)); err != nil {
+				t.Fatal(err)
+			}
+			if err := v.Close(); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(dir, "view.db")
+			info, err := os.Stat(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			size := part
+			if part < 0 {
+				size += info.Size()
+			}
+			if err := os.Truncate(file, size); err != nil {
+				t.Fatal(err)
+			}
+			v = open(t, f.model, dir)
+			if v.Position() > 0 {
+				t.Errorf("a file of %d bytes, of %d, is opened at position %d", size, info.Size(), v.Position())
+			}
+		})
 	}
 }

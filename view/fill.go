@@ -52,10 +52,11 @@ func (v *View) fill(ctx context.Context, upto uint64, source Source) error {
 	if err != nil {
 		return errors.Join(err, db.Close())
 	}
-	if err = v.pour(ctx, s, source); err == nil {
+	var seen marks
+	if err = v.pour(ctx, s, &seen, source); err == nil {
 		// The end is the one thing that is synced: with it all the rest is.
 		if err = s.all(ctx, []string{"PRAGMA synchronous=FULL"}); err == nil {
-			err = s.finish(ctx, v.identity, upto)
+			err = s.finish(ctx, v.identity, upto, &seen)
 		}
 	}
 	if err = errors.Join(err, s.close(), db.Close()); err != nil {
@@ -70,7 +71,7 @@ const rowsAtOnce = 500
 
 // pour writes all records and then makes their indexes. One goroutine takes the
 // records apart while another one writes.
-func (v *View) pour(ctx context.Context, s *session, source Source) error {
+func (v *View) pour(ctx context.Context, s *session, seen *marks, source Source) error {
 	if err := s.all(ctx, []string{"BEGIN"}); err != nil {
 		return err
 	}
@@ -81,7 +82,14 @@ func (v *View) pour(ctx context.Context, s *session, source Source) error {
 	g, running := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer close(lots)
-		return source(func(changes []Change) error { return v.takeApart(running, changes, lots) })
+		return source(func(changes []Change) error {
+			for i := range changes {
+				if changes[i].Seq > seen[0].Seq {
+					seen.add(&changes[i])
+				}
+			}
+			return v.takeApart(running, changes, lots)
+		})
 	})
 	g.Go(func() error {
 		for lot := range lots {

@@ -20,7 +20,17 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"tidings/fault"
 	"tidings/schema"
+)
+
+var (
+	// ErrDamaged says that the view's file cannot be read. Fill mends it, and so
+	// does the next Open.
+	ErrDamaged = errors.New("the view's file is damaged")
+	// ErrUnwritable says that the disk does not take what the view would write:
+	// as a rule it is full. Nothing is lost, and it is tried again.
+	ErrUnwritable = errors.New("the view's file cannot be written: is the disk full?")
 )
 
 // ErrClosed is returned by every method of a View after Close.
@@ -53,7 +63,8 @@ type View struct {
 
 	position atomic.Uint64
 	memory   *memory    // nil: nothing is remembered
-	apply    sync.Mutex // one Apply at a time; guards before
+	apply    sync.Mutex // one Apply at a time; guards before and marks
+	marks    marks
 	before   *session   // reads what is about to change
 	filling  sync.Mutex // one file at a time is built beside
 
@@ -63,6 +74,7 @@ type View struct {
 	hurry   atomic.Int32  // how many wait for the file, or write for themselves
 	writers sync.WaitGroup
 
+	damaged  chan struct{} // holds a token when the file was found damaged
 	identity identity
 	files    *files
 	writing  chan struct{} // holds a token for the one who may use writer and walLimit
@@ -90,6 +102,7 @@ func Open(ctx context.Context, model *schema.Model, logID string, opts Options) 
 		closed:  make(chan struct{}),
 		some:    make(chan struct{}, 1),
 		writing: make(chan struct{}, 1),
+		damaged: make(chan struct{}, 1),
 		behind:  behind{waiting: newLayer()},
 		count:   max(2, runtime.GOMAXPROCS(0)),
 		memory:  newMemory(cmp.Or(opts.Memory, 64<<20)),
@@ -134,7 +147,7 @@ func (v *View) open(ctx context.Context) (err error) {
 
 // connect opens what reads the file that writer writes, and takes its position.
 func (v *View) connect(ctx context.Context) (err error) {
-	position, err := v.writer.position(ctx)
+	position, marks, err := v.writer.reached(ctx)
 	if err != nil {
 		return err
 	}
@@ -152,6 +165,7 @@ func (v *View) connect(ctx context.Context) (err error) {
 		}
 		readers = append(readers, r)
 	}
+	v.marks = marks
 	v.written.Store(position)
 	v.position.Store(position)
 	for _, r := range readers {
@@ -244,14 +258,26 @@ func (v *View) table(typ string) (*table, error) {
 	return t, nil
 }
 
-// failed names what was being done, lets a context's end show as itself and
-// leaves a mark for the next Open when the file turned out to be damaged.
+// Damaged holds a token when the file was found damaged since it was asked last.
+func (v *View) Damaged() <-chan struct{} { return v.damaged }
+
+// failed names what was being done, lets a context's end show as itself, and
+// tells Damaged, and by a mark the next Open, when the file turned out to be
+// damaged. What is wrong with the file is UNAVAILABLE.
 func (v *View) failed(ctx context.Context, doing string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", doing, ctx.Err())
 	}
-	if damaged(err) {
-		return fmt.Errorf("%s: the view is damaged, a restart rebuilds it: %w", doing, errors.Join(err, v.files.condemn()))
+	if damaged(err) || errors.Is(err, errAway) {
+		err = errors.Join(ErrDamaged, err, v.files.condemn())
+		select {
+		case v.damaged <- struct{}{}:
+		default:
+		}
+		return fault.Wrap(fmt.Errorf("%s: %w", doing, err), fault.Unavailable, "the records cannot be read just now")
+	}
+	if unwritable(err) {
+		return fault.Wrap(fmt.Errorf("%s: %w", doing, errors.Join(ErrUnwritable, err)), fault.Unavailable, "the newest records cannot be read just now")
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }

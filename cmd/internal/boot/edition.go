@@ -141,29 +141,15 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 	return err
 }
 
-// openStore opens the view of a model in a directory of its own. One that shows
-// more than the log holds (the log was restored from a backup, or a power cut
-// took its end) is built anew.
-func (r *Rooms) openStore(ctx context.Context, m *schema.Model) (*store, error) {
-	_, last, err := r.Bus.State(ctx)
-	if err != nil {
-		return nil, err
-	}
+// openStore opens the view of a model in a directory of its own.
+func (r *Rooms) openStore(ctx context.Context, m *schema.Model) (_ *store, err error) {
 	s := &store{}
 	if dir := r.config.viewDir(); dir != "" {
 		s.dir = filepath.Join(dir, m.Fingerprint[:viewName])
 	}
 	o := view.Options{Dir: s.dir, Memory: cmp.Or(r.config.ViewMemory<<20, -1), Logger: r.log}
-	if s.View, err = view.Open(ctx, m, r.Bus.LogID(), o); err != nil {
+	if s.View, err = r.openView(ctx, m, o); err != nil {
 		return nil, err
-	}
-	if s.View.Position() > last {
-		if err := errors.Join(s.View.Condemn(), s.View.Close()); err != nil {
-			return nil, err
-		}
-		if s.View, err = view.Open(ctx, m, r.Bus.LogID(), o); err != nil {
-			return nil, err
-		}
 	}
 	s.Feed = resource.NewFeed(r.Bus, m, s.View, resource.FeedOptions{Logger: r.log})
 	return s, nil

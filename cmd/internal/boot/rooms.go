@@ -211,6 +211,9 @@ func (r *Rooms) Ready() error {
 	if e := r.current(); !e.serves() {
 		return errors.New("the worker is not started yet")
 	}
+	if err := r.current().View.Ready(); err != nil {
+		return err
+	}
 	err := r.Bus.Ready()
 	if err == nil {
 		r.away.Store(nil)
@@ -225,11 +228,13 @@ func (r *Rooms) Ready() error {
 }
 
 // CaughtUp returns nil once the view has shown all that was in the log when
-// the process started. An edition that comes later has done so before it serves.
+// the process started, unless its file was found damaged since and is built anew.
+// An edition that comes later has caught up before it serves.
 func (r *Rooms) CaughtUp() error {
+	feed := r.current().Feed
 	select {
-	case <-r.current().Feed.Ready():
-		return nil
+	case <-feed.Ready():
+		return feed.Whole()
 	default:
 		return errors.New("the view is still catching up with the log")
 	}

@@ -1,0 +1,19 @@
+package resource_test
+
+import (
+	"syscall"
+	"testing"
+)
+
+// small makes dir a file system of 48 MiB, or skips the test.
+func small(t *testing.T, dir string) {
+	t.Helper()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=48m"); err != nil {
+		t.Skip("no file system of its own can be made here: ", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+}
