@@ -19,7 +19,7 @@ import (
 var floors = map[string]int{
 	"fault":             1, // failures have a closed set of codes and a message that is safe to show
 	"schema":            1, // compiles annotated SDL into one immutable model; prints contracts
-	"internal/proc":     1, // what both mains share: logger, signals, listeners, admin port, running parts side by side
+	"internal/proc":     1, // what both mains share: logger, signals, listeners, admin port, metrics, running parts side by side
 	"web":               1, // what browsers load
 	"internal/rawjson":  1, // finds members and items of JSON in place, and decodes values without losing digits
 	"auth":              2, // turns a token, a password, a digest or a certificate into a Principal
@@ -68,6 +68,8 @@ var doors = map[string][]string{
 	"github.com/caarlos0/env/v11":        {"cmd/internal/boot"},
 	"log":                                {},
 	"math/rand":                          {},
+
+	"github.com/prometheus/client_golang": {"internal/proc"},
 }
 
 const module = "tidings"

@@ -44,7 +44,8 @@ type part struct {
 // changes on what the log says now and appends them as one batch, again and
 // again until ctx ends (within 10 s when that has no deadline). Errors as
 // Client.Transact.
-func (w *Worker) CarryAll(ctx context.Context, t Transaction) ([]Record, error) {
+func (w *Worker) CarryAll(ctx context.Context, t Transaction) (records []Record, err error) {
+	defer func() { w.count("", "transaction", err) }()
 	ctx, cancel := withDeadline(ctx, commandWait)
 	defer cancel()
 	b, err := w.bundle(t)
@@ -160,10 +161,8 @@ func (b *bundle) read(ctx context.Context) error {
 			p.unused = false // an attempt that fails may have been stored
 			return nil
 		}
-		if p.last, err = b.w.bus.Last(ctx, p.subject); err != nil {
-			return fmt.Errorf("read %s: %w", p.subject, err)
-		}
-		return nil
+		p.last, err = b.w.last(ctx, p.subject)
+		return err
 	})
 }
 

@@ -26,7 +26,8 @@ const (
 // It tries until ctx ends (within 10 s when that has no deadline): decides anew
 // when somebody wrote in between, waits when the log cannot be reached, and
 // looks into the log when an answer was lost. Faults as Client.Submit.
-func (w *Worker) Carry(ctx context.Context, cmd Command) (Record, error) {
+func (w *Worker) Carry(ctx context.Context, cmd Command) (record Record, err error) {
+	defer func() { w.count(cmd.Type, string(cmd.Verb), err) }()
 	ctx, cancel := withDeadline(ctx, commandWait)
 	defer cancel()
 	fresh, err := w.fresh(cmd)
@@ -178,11 +179,7 @@ func (c *carry) last(ctx context.Context) (*bus.Message, error) {
 		c.unused = false // an attempt that fails may have been stored
 		return nil, nil
 	}
-	m, err := c.w.bus.Last(ctx, c.subject)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", c.subject, err)
-	}
-	return m, nil
+	return c.w.last(ctx, c.subject)
 }
 
 // happened looks for a change whose acknowledgement was lost: among the

@@ -9,6 +9,7 @@ import (
 
 	"tidings/bus"
 	"tidings/fault"
+	"tidings/internal/proc"
 	"tidings/schema"
 )
 
@@ -33,6 +34,8 @@ type EraserOptions struct {
 	Every time.Duration
 	// Now replaces the clock; nil means the time.
 	Now func() time.Time
+	// Metrics counts what is erased; nil: nothing does.
+	Metrics *proc.Metrics
 	// Logger; nil means silent.
 	Logger *slog.Logger
 }
@@ -45,6 +48,7 @@ type Eraser struct {
 	every    time.Duration
 	now      func() time.Time
 	log      *slog.Logger
+	erased   *proc.Counter
 	progress shared
 	// histories are the types that keep less than the log does.
 	histories map[string]int64
@@ -64,7 +68,8 @@ func OpenEraser(ctx context.Context, b *bus.Bus, m *schema.Model, o EraserOption
 	if err != nil {
 		return nil, err
 	}
-	e := &Eraser{bus: b, after: o.After, every: o.Every, now: o.Now, log: o.Logger, histories: histories(m)}
+	e := &Eraser{bus: b, after: o.After, every: o.Every, now: o.Now, log: o.Logger, histories: histories(m),
+		erased: o.Metrics.Counter("tidings_erased_messages_total", "Messages of the log that were erased: what deleted records were, and history beyond @resource(history:).")}
 	if e.every == 0 {
 		e.every = min(max(o.After/10, time.Second), 10*time.Second)
 	}
@@ -226,6 +231,7 @@ func (e *Eraser) purgeAll(ctx context.Context, list []purge) (messages int, err 
 			return messages, err
 		}
 		messages += n
+		e.erased.Add(n)
 	}
 	return messages, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"tidings/bus"
 	"tidings/fault"
+	"tidings/internal/proc"
 	"tidings/schema"
 	"tidings/view"
 )
@@ -26,6 +27,8 @@ type FeedOptions struct {
 	// built at once from the newest of each record, and not from one message
 	// after the other. Zero means 20,000.
 	FillAfter uint64
+	// Metrics counts what is read and left out; nil: nothing does.
+	Metrics *proc.Metrics
 	// Logger; nil means silent.
 	Logger *slog.Logger
 }
@@ -37,6 +40,7 @@ type Feed struct {
 	model     *schema.Model
 	view      Sink
 	log       *slog.Logger
+	left      *leftOut
 	fillAfter uint64
 
 	applying sync.Mutex // one changes the view
@@ -66,6 +70,7 @@ func NewFeed(b *bus.Bus, m *schema.Model, v Sink, o FeedOptions) *Feed {
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
 	}
+	f.left = newLeftOut("feed", o.Metrics, f.log)
 	f.ring = ring{events: make([]Event, o.Ring), floor: v.Position()}
 	return f
 }
@@ -140,7 +145,10 @@ func (f *Feed) applyAll(ctx context.Context, messages []bus.Message) error {
 	var events []Event
 	var changes []view.Change
 	for _, m := range messages {
-		if e, ok := f.event(m); ok {
+		if e, ok := f.event(m); !ok {
+			f.leave(m)
+		} else {
+			e.Prev = f.left.before(e.Prev)
 			events = append(events, e)
 			changes = append(changes, e.change())
 		}
@@ -164,7 +172,8 @@ func (f *Feed) applyAll(ctx context.Context, messages []bus.Message) error {
 }
 
 // event reads a message of the log. What is no change of a resource of this
-// schema (a reservation, a type that the schema no longer has) is none.
+// schema (a reservation, a type that the schema no longer has) is none, and
+// neither is what is malformed.
 func (f *Feed) event(m bus.Message) (Event, bool) {
 	typ, id, ok := f.bus.Subjects().ParseRecord(m.Subject)
 	r := f.model.Resource(typ)
@@ -172,9 +181,7 @@ func (f *Feed) event(m bus.Message) (Event, bool) {
 		return Event{}, false
 	}
 	e := Event{Seq: m.Seq, Kind: Kind(m.Header.Get(headerKind)), Type: typ, ID: id, Raw: m.Data, Time: m.Time, Prev: m.Prev}
-	if bad := e.flaw(); bad != "" {
-		f.log.LogAttrs(context.Background(), slog.LevelError, "a message of the log is no record; it is left out",
-			slog.String("subject", m.Subject), slog.Uint64("seq", m.Seq), slog.Any("error", bad))
+	if e.flaw() != "" {
 		return Event{}, false
 	}
 	if e.Kind != Deleted {

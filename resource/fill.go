@@ -49,7 +49,11 @@ func (f *Feed) fill(ctx context.Context, position, upto uint64) error {
 			return err
 		}
 		err := f.bus.Latest(ctx, f.bus.Subjects().EveryRecord(), upto, func(m bus.Message) error {
-			if e, ok := f.event(m); ok && e.Kind != Deleted {
+			e, ok, err := f.newest(ctx, m)
+			if err != nil {
+				return err
+			}
+			if ok && e.Kind != Deleted {
 				changes = append(changes, e.change())
 			}
 			if len(changes) == lot {
@@ -112,8 +116,12 @@ func (f *Feed) recordAt(ctx context.Context, subject string, seq uint64) ([]byte
 	if m == nil || m.Subject != subject {
 		return nil, errGone
 	}
-	if e, ok := f.event(*m); ok && e.Kind != Deleted {
-		return e.Raw, nil
+	e, ok := f.event(*m)
+	switch {
+	case !ok && m.Prev < seq: // malformed: what is before it counts
+		return f.recordAt(ctx, subject, m.Prev)
+	case !ok || e.Kind == Deleted:
+		return nil, nil
 	}
-	return nil, nil
+	return e.Raw, nil
 }

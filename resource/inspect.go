@@ -67,10 +67,16 @@ func inspect(ctx context.Context, b *bus.Bus, m *schema.Model, upto uint64, uniq
 }
 
 // eachRecord hands over the newest state of every record that is not deleted.
-// What is no record is left out, as the feed does.
+// What is malformed is passed over, as by everybody else.
 func eachRecord(ctx context.Context, b *bus.Bus, upto uint64, fn func(typ, id string, raw []byte) error) error {
 	return b.Latest(ctx, b.Subjects().EveryRecord(), upto, func(m bus.Message) error {
-		e, ok, _ := ReadEvent(b.Subjects(), m)
+		e, ok, bad := ReadEvent(b.Subjects(), m)
+		if bad != nil {
+			var err error
+			if e, ok, err = NewestEvent(ctx, b, m.Subject, m.Seq-1); err != nil {
+				return err
+			}
+		}
 		if !ok || e.Kind == Deleted {
 			return nil
 		}

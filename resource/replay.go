@@ -65,10 +65,10 @@ func (p *Past) Read(ctx context.Context, fn func(Event) error) (reached uint64, 
 }
 
 func (p *Past) take(ctx context.Context, m bus.Message, fn func(Event) error) error {
-	if !p.chain.holds(m) {
+	e, ok := p.feed.event(m)
+	if !p.chain.holds(m) && (ok || m.Prev > 0) { // what is no change, and names none before it, tells nothing of them
 		return errGone
 	}
-	e, ok := p.feed.event(m)
 	if ok {
 		if err := p.complete(ctx, m, &e); err != nil {
 			return err
@@ -92,7 +92,7 @@ func (p *Past) checkTail(ctx context.Context) error {
 	}
 	tail := chain{after: p.chain.after, last: maps.Clone(p.chain.last)}
 	_, err = p.feed.bus.Read(ctx, p.filter, p.at, last, func(m bus.Message) error {
-		if !tail.holds(m) {
+		if _, ok := p.feed.event(m); !tail.holds(m) && (ok || m.Prev > 0) {
 			return errGone
 		}
 		tail.add(m)

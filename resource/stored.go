@@ -38,7 +38,7 @@ func (m Malformed) Error() string {
 	case MalformedID:
 		return "the id in its body is not that of its subject"
 	}
-	return string(m)
+	return "its body does not say who holds the value"
 }
 
 // ReadEvent reads a message of the log as the change of a record, of whatever

@@ -58,7 +58,7 @@ func (w *Worker) holds(ctx context.Context, typ, holder string, u Unique) (strin
 	if holder == "" {
 		return "", nil
 	}
-	m, err := w.bus.Last(ctx, w.bus.Subjects().Record(typ, holder))
+	m, err := w.last(ctx, w.bus.Subjects().Record(typ, holder))
 	if err != nil {
 		return "", fmt.Errorf("read the holder of %s.%s: %w", typ, u.Field, err)
 	}
@@ -84,9 +84,9 @@ func (w *Worker) reservation(ctx context.Context, typ string, u Unique) (bus.Ent
 		return e, "", nil
 	}
 	e.After = last.Seq
-	var h holder
-	if err := json.Unmarshal(last.Data, &h); err != nil {
-		return bus.Entry{}, "", fmt.Errorf("read %s: %w", e.Subject, err)
+	h, ok := readHolder(*last)
+	if !ok {
+		h, err = w.lastHolder(ctx, *last)
 	}
-	return e, h.ID, nil
+	return e, h.ID, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"tidings/bus"
 	"tidings/fault"
+	"tidings/internal/proc"
 	"tidings/schema"
 )
 
@@ -29,6 +30,8 @@ type WorkerOptions struct {
 	// time in microseconds and UUIDv7.
 	Now   func() time.Time
 	NewID func() string
+	// Metrics counts commands; nil: nothing does.
+	Metrics *proc.Metrics
 	// Logger; nil means silent.
 	Logger *slog.Logger
 }
@@ -46,6 +49,8 @@ type Worker struct {
 	ready       chan struct{}
 	here        chan struct{} // holds a token for each command of this process's own clients
 	log         *slog.Logger
+	left        *leftOut
+	commands    *proc.Counter
 }
 
 // NewWorker returns a worker. Run makes it go.
@@ -64,6 +69,8 @@ func NewWorker(b *bus.Bus, m *schema.Model, o WorkerOptions) *Worker {
 	if w.log == nil {
 		w.log = slog.New(slog.DiscardHandler)
 	}
+	w.left = newLeftOut("worker", o.Metrics, w.log)
+	w.commands = o.Metrics.Counter("tidings_commands_total", "Commands that were carried out or refused, by what they are and the code of the refusal.", "type", "verb", "code")
 	return w
 }
 

@@ -93,7 +93,7 @@ func parts(c boot.Config, rooms *boot.Rooms, log *slog.Logger, public net.Listen
 		if err != nil {
 			return nil, fmt.Errorf("%w; another address is chosen with --admin", err)
 		}
-		list = append(list, proc.Part{Name: "admin", Run: func(ctx context.Context) error { return proc.Admin(ctx, log, l, e.ready, rooms.Local()...) }})
+		list = append(list, proc.Part{Name: "admin", Run: func(ctx context.Context) error { return proc.Admin(ctx, log, l, e.ready, rooms.Routes()...) }})
 	}
 	list = append(list, rooms.Parts()...)
 	list = append(list, proc.Part{Name: "edge", Run: func(ctx context.Context) error {

@@ -177,7 +177,7 @@ func (s *service) admin(t *testing.T) string {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	log := slog.New(slog.DiscardHandler)
-	go func() { done <- proc.Admin(ctx, log, l, s.edge.ready, s.edge.rooms.Local()...) }()
+	go func() { done <- proc.Admin(ctx, log, l, s.edge.ready, s.edge.rooms.Routes()...) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {

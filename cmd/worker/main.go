@@ -48,7 +48,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		if err != nil {
 			return errors.Join(fmt.Errorf("%w; another address is chosen with --admin", err), rooms.Close())
 		}
-		admin := proc.Part{Name: "admin", Run: func(ctx context.Context) error { return proc.Admin(ctx, log, l, rooms.Ready, rooms.Local()...) }}
+		admin := proc.Part{Name: "admin", Run: func(ctx context.Context) error { return proc.Admin(ctx, log, l, rooms.Ready, rooms.Routes()...) }}
 		parts = append([]proc.Part{admin}, parts...)
 	}
 	log.Info("worker runs", "schema", c.Schema)

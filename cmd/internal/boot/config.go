@@ -30,7 +30,7 @@ type Config struct {
 	LogLevel string `env:"LOG_LEVEL" flag:"log-level" envDefault:"info" help:"debug, info, warn or error"`
 
 	Listen           string `env:"LISTEN" flag:"listen" envDefault:":8080" help:"address for GraphQL and SOAP (api)" group:"Addresses, TLS and proxies"`
-	Admin            string `env:"ADMIN" flag:"admin" envDefault:":9090" help:"address for /livez /readyz /startupz; empty for none"`
+	Admin            string `env:"ADMIN" flag:"admin" envDefault:":9090" help:"address for /livez /readyz /startupz /metrics; empty for none"`
 	PublicURL        string `env:"PUBLIC_URL" flag:"public-url" help:"how clients reach the service, for the WSDL; default http://localhost:<port>, or https"`
 	Origins          string `env:"ORIGINS" flag:"origins" help:"origins of web pages that may call and open sockets, comma separated, or *; default: the same origin"`
 	TLSCert          string `env:"TLS_CERT" flag:"tls-cert" help:"file of the certificate (PEM, with those between it and its authority) for TLS on the public address; read again when it changes"`

@@ -131,7 +131,7 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 		}
 	}
 	if r.role.Writes {
-		e.worker = resource.NewWorker(r.Bus, e.Model, resource.WorkerOptions{Logger: r.log})
+		e.worker = resource.NewWorker(r.Bus, e.Model, resource.WorkerOptions{Metrics: r.Metrics, Logger: r.log})
 		e.Client.Use(e.worker)
 		if e.eraser, err = r.openEraser(ctx, e.Model); err != nil {
 			return err
@@ -151,7 +151,7 @@ func (r *Rooms) openStore(ctx context.Context, m *schema.Model) (_ *store, err e
 	if s.View, err = r.openView(ctx, m, o); err != nil {
 		return nil, err
 	}
-	s.Feed = resource.NewFeed(r.Bus, m, s.View, resource.FeedOptions{Logger: r.log})
+	s.Feed = resource.NewFeed(r.Bus, m, s.View, resource.FeedOptions{Metrics: r.Metrics, Logger: r.log})
 	return s, nil
 }
 

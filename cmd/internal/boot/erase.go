@@ -17,5 +17,5 @@ func (r *Rooms) openEraser(ctx context.Context, m *schema.Model) (*resource.Eras
 				r.config.Schema, t.Name, t.History, r.config.History, r.config.History)
 		}
 	}
-	return resource.OpenEraser(ctx, r.Bus, m, resource.EraserOptions{After: r.config.EraseAfter, Logger: r.log})
+	return resource.OpenEraser(ctx, r.Bus, m, resource.EraserOptions{After: r.config.EraseAfter, Metrics: r.Metrics, Logger: r.log})
 }

@@ -34,6 +34,7 @@ type Rooms struct {
 	// TLS is the public port's side of TLS; nil: it has none.
 	TLS     *tls.Config
 	Bus     *bus.Bus
+	Metrics *proc.Metrics
 	Quota   *quota.Limiter
 	revoked *revoke.List
 
@@ -81,7 +82,7 @@ func (r *Rooms) OnReload(s Switch) { r.move = s }
 // error names the setting to mend where one is to blame. Close closes what was
 // built.
 func Open(ctx context.Context, c Config, role Role, log *slog.Logger) (*Rooms, error) {
-	r := &Rooms{config: c, role: role, log: log}
+	r := &Rooms{Metrics: proc.NewMetrics(), config: c, role: role, log: log}
 	r.hangups, r.deaf = proc.Hangups() // before the schema is read: it may change meanwhile
 	if err := r.open(ctx); err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -128,6 +129,7 @@ func (r *Rooms) open(ctx context.Context) (err error) {
 	if err := r.admit(ctx, model); err != nil {
 		return err
 	}
+	r.measure()
 	r.sweepViews(ctx, r.edition.dir)
 	return nil
 }
@@ -182,9 +184,9 @@ func (r *Rooms) Parts() []proc.Part {
 	return append(parts, proc.Part{Name: "rooms", Run: r.run})
 }
 
-// Local is what the admin port serves to programs on the same machine.
-func (r *Rooms) Local() []proc.Route {
-	return []proc.Route{{Pattern: "POST /revoke", Handler: r.revoked}}
+// Routes are what the admin port serves beside the probes.
+func (r *Rooms) Routes() []proc.Route {
+	return []proc.Route{{Pattern: "POST /revoke", Handler: r.revoked}, r.Metrics.Route()}
 }
 
 // awayGrace is how long the bus may be away before a process says that it is

@@ -1,0 +1,51 @@
+package boot
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"tidings/bus"
+)
+
+// measureWait bounds the question to the log that a scrape asks.
+const measureWait = 2 * time.Second
+
+// measure registers what the rooms know as numbers.
+func (r *Rooms) measure() {
+	log := &lookedAt{bus: r.Bus}
+	m := r.Metrics
+	m.Gauge("tidings_log_last_sequence", "Sequence of the newest message of the log; NaN while the log cannot be reached.", func() float64 { return log.at(func(s bus.Size) float64 { return float64(s.Last) }) })
+	m.Gauge("tidings_log_messages", "Messages that the log holds; NaN while the log cannot be reached.", func() float64 { return log.at(func(s bus.Size) float64 { return float64(s.Messages) }) })
+	m.Gauge("tidings_log_bytes", "Bytes of the log; NaN while the log cannot be reached.", func() float64 { return log.at(func(s bus.Size) float64 { return float64(s.Bytes) }) })
+	m.Gauge("tidings_view_position", "Sequence up to which this process's view shows the log.", func() float64 { return float64(r.current().Feed.Now().Seq) })
+	m.Gauge("tidings_view_lag_messages", "Messages of the log that this process's view does not show yet; NaN while the log cannot be reached.", func() float64 {
+		return log.at(func(s bus.Size) float64 { return max(0, float64(s.Last)-float64(r.current().Feed.Now().Seq)) })
+	})
+}
+
+// lookedAt is how large the log is: one question for all numbers of a scrape.
+type lookedAt struct {
+	bus *bus.Bus
+
+	mu   sync.Mutex
+	when time.Time
+	size bus.Size
+	err  error
+}
+
+func (l *lookedAt) at(number func(bus.Size) float64) float64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.when) > time.Second {
+		ctx, cancel := context.WithTimeout(context.Background(), measureWait)
+		defer cancel()
+		l.size, l.err = l.bus.Size(ctx)
+		l.when = time.Now()
+	}
+	if l.err != nil {
+		return math.NaN()
+	}
+	return number(l.size)
+}
