@@ -188,6 +188,8 @@ func (k *Bucket) Put(ctx context.Context, key string, value []byte, revision uin
 }
 
 func (k *Bucket) put(ctx context.Context, m *nats.Msg) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, commitWait)
+	defer cancel()
 	resp, err := k.bus.exchange(ctx, m)
 	if err != nil {
 		return 0, appendError(err)

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"context"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -103,4 +104,9 @@ func (g *Groups) Close() { g.g.close() }
 // Unavailable is what becomes of an error that JetStream answered to a read.
 func Unavailable(status, code int, description string) error {
 	return unavailable(&apiError{Status: status, Code: code, Description: description})
+}
+
+// Question asks what the leader of a stream is asked.
+func Question(ctx context.Context, b *Bus, subject string) (*nats.Msg, error) {
+	return b.question(ctx, subject, nil)
 }

@@ -315,13 +315,11 @@ func (b *Bus) leaderGet(ctx context.Context, req getRequest) (*Message, error) {
 }
 
 func (b *Bus) leaderGetFrom(ctx context.Context, stream string, req getRequest) (*Message, error) {
-	ctx, cancel := b.bound(ctx)
-	defer cancel()
 	body, err := json.Marshal(req)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := b.exchangeOn(ctx, "$JS.API.STREAM.MSG.GET."+stream, body)
+	resp, err := b.question(ctx, "$JS.API.STREAM.MSG.GET."+stream, body)
 	if err != nil {
 		return nil, unavailable(err)
 	}

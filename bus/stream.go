@@ -142,9 +142,7 @@ func (b *Bus) state(ctx context.Context) (streamState, error) {
 }
 
 func (b *Bus) stateOf(ctx context.Context, stream string) (streamState, error) {
-	ctx, cancel := b.bound(ctx)
-	defer cancel()
-	resp, err := b.exchangeOn(ctx, "$JS.API.STREAM.INFO."+stream, nil)
+	resp, err := b.question(ctx, "$JS.API.STREAM.INFO."+stream, nil)
 	if err != nil {
 		return streamState{}, unavailable(err)
 	}
