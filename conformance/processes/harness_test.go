@@ -3,6 +3,7 @@
 package processes
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -83,6 +84,7 @@ func social(t testing.TB) string {
 // process is one program that can be killed and started again.
 type process struct {
 	name  string // its first word is the program
+	path  string // of a program of another version; empty: the one that was built
 	ready string // URL that answers 200 when the process is; empty: none
 	args  []string
 	env   []string
@@ -125,7 +127,7 @@ func (p *process) run(t testing.TB) {
 		t.Fatal(err)
 	}
 	defer out.Close() // the process has its own
-	command := append([]string{program(strings.Fields(p.name)[0])}, p.args...)
+	command := append([]string{cmp.Or(p.path, program(strings.Fields(p.name)[0]))}, p.args...)
 	if p.host != "" {
 		command = append([]string{"ip", "netns", "exec", p.host}, command...)
 	}

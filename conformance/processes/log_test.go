@@ -13,44 +13,92 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// readLog reads every post of the log from the bus itself, as docs/bus.md says:
-// what the subscribers were told must be this, in this order.
-func (c *cluster) readLog(t testing.TB) []event {
+// stored is one message of the log.
+type stored struct {
+	Seq     uint64
+	Subject string
+	Kind    string
+	Command string // id of the command that made the change
+	After   string // sequence of the subject's message before it
+	Data    []byte
+}
+
+// readLog reads every post of the log: what the subscribers were told must be
+// this, in this order.
+func (c *cluster) readLog(t testing.TB) (log []event) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	return eventsOf(t, c.readStored(t, "tidings.log.Post.*"), "Post")
+}
+
+// eventsOf is what subscribers are told of the messages of one type.
+func eventsOf(t testing.TB, log []stored, typ string) (events []event) {
+	t.Helper()
+	for _, m := range log {
+		id, ok := strings.CutPrefix(m.Subject, "tidings.log."+typ+".")
+		if !ok {
+			continue
+		}
+		var r record
+		if err := json.Unmarshal(m.Data, &r); err != nil {
+			t.Fatalf("%s: %v", m.Subject, err)
+		}
+		e := event{ID: id, Kind: m.Kind, Text: r.Title + r.Name}
+		if e.Kind == "DELETED" {
+			e.Text = deletion(id)
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+// readStored reads the messages of the log from the bus itself, as docs/bus.md says.
+func (c *cluster) readStored(t testing.TB, filter string) (log []stored) {
+	t.Helper()
 	nc, err := nats.Connect(c.bus)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer nc.Close()
+	poll(t, patience, "the log is read", func() (err error) {
+		log, err = readStored(t.Context(), nc, filter)
+		return err
+	})
+	return log
+}
+
+func readStored(ctx context.Context, nc *nats.Conn, filter string) (log []stored, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
 	js, err := jetstream.New(nc)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	posts, err := js.OrderedConsumer(ctx, "tidings-log", jetstream.OrderedConsumerConfig{FilterSubjects: []string{"tidings.log.Post.*"}})
+	messages, err := js.OrderedConsumer(ctx, "tidings-log", jetstream.OrderedConsumerConfig{FilterSubjects: []string{filter}})
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	var log []event
 	for {
-		batch, err := posts.FetchNoWait(1000)
+		batch, err := messages.FetchNoWait(1000)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
-		before := len(log)
+		before, left := len(log), uint64(0)
 		for m := range batch.Messages() {
-			var r record
-			if err := json.Unmarshal(m.Data(), &r); err != nil {
-				t.Fatalf("%s: %v", m.Subject(), err)
+			meta, err := m.Metadata()
+			if err != nil {
+				return nil, err
 			}
-			log = append(log, event{ID: strings.TrimPrefix(m.Subject(), "tidings.log.Post."), Kind: m.Headers().Get("Tidings-Kind"), Text: r.Title})
+			left = meta.NumPending
+			log = append(log, stored{
+				Seq: meta.Sequence.Stream, Subject: m.Subject(), Kind: m.Headers().Get("Tidings-Kind"), Command: m.Headers().Get("Tidings-Command"),
+				After: m.Headers().Get("Nats-Expected-Last-Subject-Sequence"), Data: m.Data(),
+			})
 		}
 		if err := batch.Error(); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
-		if len(log) == before {
-			return log
+		if len(log) == before || left == 0 {
+			return log, nil
 		}
 	}
 }

@@ -4,13 +4,16 @@ package processes
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // network is one of the test's own: hosts that a router connects, which can
@@ -20,8 +23,9 @@ import (
 // Each host is a network namespace. All of them lie inside of namespaces of the
 // process that tests, so that nothing of them outlives it, however it ends.
 type network struct {
-	t     *testing.T
-	addrs map[string]string // of hosts, by name
+	t       *testing.T
+	addrs   map[string]string // of hosts, by name
+	servers *servers          // nil: there is no cluster of them
 }
 
 // self is the host where the test itself is.
@@ -34,30 +38,49 @@ const insideVariable = "TIDINGS_TEST_INSIDE"
 // first and does nothing else. It skips the test where there can be none.
 func inNetwork(t *testing.T, f func(*network)) {
 	t.Helper()
+	if os.Getenv(insideVariable) == "" {
+		t.Parallel()
+	}
+	inNetworkFor(t, 2*time.Minute, f)
+}
+
+// inNetworkFor does so for as long, and beside no other test.
+func inNetworkFor(t *testing.T, most time.Duration, f func(*network)) {
+	t.Helper()
 	if os.Getenv(insideVariable) != "" {
 		f(newNetwork(t))
 		return
 	}
-	t.Parallel()
 	for _, tool := range []string{"ip", "mount"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("there can be no network of the test's own: %v; install Debian's packages iproute2 and mount", err)
 		}
 	}
-	inside := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v", "-test.timeout", "2m")
+	args := []string{"-test.run", "^" + t.Name() + "$", "-test.v", "-test.timeout", most.String()}
+	flag.Visit(func(f *flag.Flag) {
+		if !strings.HasPrefix(f.Name, "test.") {
+			args = append(args, "-"+f.Name+"="+f.Value.String())
+		}
+	})
+	inside := exec.CommandContext(t.Context(), os.Args[0], args...)
 	inside.Env = append(os.Environ(), insideVariable+"=1", binVariable+"="+bin)
 	inside.SysProcAttr = ownNamespaces()
 	var out bytes.Buffer
 	inside.Stdout, inside.Stderr = &out, &out
+	if testing.Verbose() { // somebody watches
+		inside.Stdout, inside.Stderr = io.MultiWriter(&out, os.Stderr), io.MultiWriter(&out, os.Stderr)
+	}
 	if err := inside.Start(); err != nil {
 		t.Skipf("there can be no network of the test's own: %v; run it as root, or allow user namespaces", err)
 	}
 	err := inside.Wait()
-	t.Logf("inside:\n%s", tail(out.String(), 20_000))
+	if !testing.Verbose() {
+		t.Logf("inside:\n%s", tail(out.String(), 20_000))
+	}
 	if err != nil {
 		t.Errorf("inside: %v", err)
 	}
-	if strings.Contains(out.String(), "--- SKIP: "+t.Name()) {
+	if strings.Contains(out.String(), "--- SKIP: "+t.Name()+" (") {
 		t.SkipNow() // for the reason that is logged
 	}
 }

@@ -120,7 +120,7 @@ func createBatchBySOAP(ctx context.Context, base, bearer, name, key string, item
 	}
 	r.Header.Set("Content-Type", "text/xml; charset=utf-8")
 	r.Header.Set("Authorization", "Bearer "+bearer)
-	resp, err := (&http.Client{Timeout: time.Minute}).Do(r)
+	resp, err := (&http.Client{Timeout: 20 * time.Second}).Do(r)
 	if err != nil {
 		return err
 	}

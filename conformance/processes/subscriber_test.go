@@ -18,7 +18,7 @@ type event struct {
 	Kind   string `json:"kind"`
 	ID     string `json:"id"`
 	// Text is what the attempt that caused it wrote: the title of a post, the
-	// name of a user. No two attempts write the same.
+	// name of a user, or that it was deleted. No two attempts write the same.
 	Text string `json:"-"`
 	Node struct {
 		Title string `json:"title"`
@@ -31,6 +31,9 @@ var (
 	postChanges = call{Query: `subscription { change: postChanged { kind id cursor node: post { title } } }`}
 	userChanges = call{Query: `subscription { change: userChanged { kind id cursor node: user { name } } }`}
 )
+
+// deletion is the text of an attempt to delete a record.
+func deletion(id string) string { return "deleted " + id }
 
 // readEvent takes the change out of a result.
 func readEvent(r result) (event, error) {
@@ -45,6 +48,9 @@ func readEvent(r result) (event, error) {
 	}
 	e := data.Change
 	e.Text = e.Node.Title + e.Node.Name
+	if e.Kind == "DELETED" {
+		e.Text = deletion(e.ID)
+	}
 	if e.Cursor == "" || e.Cursor != r.Extensions.Cursor {
 		return e, fmt.Errorf("the change's cursor is %q, that in the extensions %q", e.Cursor, r.Extensions.Cursor)
 	}
@@ -76,9 +82,15 @@ type subscriber struct {
 
 	mu      sync.Mutex
 	events  []event
+	came    []arrival   // when each of them came
+	opened  time.Time   // the connection
 	resumed int         // connections that began with a cursor of an earlier one
 	ended   []time.Time // when each connection but the last one ended
 }
+
+// arrival is when an event came, and since when the connection was there that
+// brought it.
+type arrival struct{ at, opened time.Time }
 
 // transports in the order in which subscribers take turns: sockets and event
 // streams by turns, each with the ways there are to hand over a cursor.
@@ -131,6 +143,7 @@ func (s *subscriber) session(ctx context.Context) error {
 		return err
 	}
 	defer st.close()
+	s.opened = time.Now()
 	if s.silence > 0 {
 		dead := time.AfterFunc(s.silence, st.close)
 		defer dead.Stop()
@@ -168,6 +181,7 @@ func (s *subscriber) add(e event, resumed bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, e)
+	s.came = append(s.came, arrival{time.Now(), s.opened})
 	if resumed {
 		s.resumed++
 	}

@@ -23,7 +23,7 @@ func TestUniqueValuesChangeHandsWhileTheSingleProcessIsKilled(t *testing.T) {
 	var holders []*holder
 	var list []func(context.Context) error
 	for i := range 5 {
-		h := &holder{api: a, id: fmt.Sprintf("holder%d", i), ledger: l}
+		h := &holder{apis: []*api{a}, id: fmt.Sprintf("holder%d", i), ledger: l}
 		h.token = token(t, data, h.id, "USER")
 		if _, err := mutate(t.Context(), a, h.token, claim(h.id, "new", h.own(0)), "new"); err != nil {
 			t.Fatal(err)
@@ -57,7 +57,7 @@ const crown = "crown@example.org"
 // holder is a user who takes the crown when nobody has it, and otherwise moves
 // between addresses that nobody else wants.
 type holder struct {
-	api      *api
+	apis     []*api // asked by turns
 	id       string
 	token    string
 	ledger   *ledger
@@ -91,7 +91,7 @@ func (h *holder) move(ctx context.Context, email string) error {
 		h.attempts++
 		name := fmt.Sprintf("%s attempt %d", h.id, h.attempts)
 		h.ledger.attempt(name)
-		_, err := mutate(context.Background(), h.api, h.token, call{
+		_, err := mutate(context.Background(), h.apis[h.attempts%len(h.apis)], h.token, call{
 			Query:     `mutation ($input: UpdateUserInput!) { done: updateUser(input: $input) { id name } }`,
 			Variables: map[string]any{"input": map[string]any{"id": h.id, "name": name, "email": email}},
 		}, name)

@@ -17,12 +17,13 @@ import (
 type ledger struct {
 	mu       sync.Mutex
 	attempts map[string]bool
-	acked    map[string]string // text to id
-	failures map[string]int    // why attempts failed
+	acked    map[string]string    // text to id; no id: the writer was not told
+	at       map[string]time.Time // when the text was acknowledged
+	failures map[string]int       // why attempts failed
 }
 
 func newLedger() *ledger {
-	return &ledger{attempts: map[string]bool{}, acked: map[string]string{}, failures: map[string]int{}}
+	return &ledger{attempts: map[string]bool{}, acked: map[string]string{}, at: map[string]time.Time{}, failures: map[string]int{}}
 }
 
 func (l *ledger) attempt(text string) {
@@ -35,6 +36,7 @@ func (l *ledger) ack(text, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.acked[text] = id
+	l.at[text] = time.Now()
 }
 
 func (l *ledger) failed(err error) {
@@ -87,6 +89,9 @@ func final(events []event) map[string]string {
 	state := map[string]string{}
 	for _, e := range events {
 		state[e.ID] = e.Text
+		if e.Kind == "DELETED" {
+			delete(state, e.ID)
+		}
 	}
 	return state
 }
