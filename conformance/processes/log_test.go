@@ -5,6 +5,8 @@ package processes
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +75,17 @@ func readStored(ctx context.Context, nc *nats.Conn, filter string) (log []stored
 	if err != nil {
 		return nil, err
 	}
+	stream, err := js.Stream(ctx, "tidings-log")
+	if err != nil {
+		return nil, err
+	}
+	last, err := stream.GetLastMsgForSubject(ctx, filter)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
 	messages, err := js.OrderedConsumer(ctx, "tidings-log", jetstream.OrderedConsumerConfig{FilterSubjects: []string{filter}})
 	if err != nil {
 		return nil, err
@@ -82,13 +95,12 @@ func readStored(ctx context.Context, nc *nats.Conn, filter string) (log []stored
 		if err != nil {
 			return nil, err
 		}
-		before, left := len(log), uint64(0)
+		before := len(log)
 		for m := range batch.Messages() {
 			meta, err := m.Metadata()
 			if err != nil {
 				return nil, err
 			}
-			left = meta.NumPending
 			log = append(log, stored{
 				Seq: meta.Sequence.Stream, Subject: m.Subject(), Kind: m.Headers().Get("Tidings-Kind"), Command: m.Headers().Get("Tidings-Command"),
 				After: m.Headers().Get("Nats-Expected-Last-Subject-Sequence"), Data: m.Data(),
@@ -97,8 +109,11 @@ func readStored(ctx context.Context, nc *nats.Conn, filter string) (log []stored
 		if err := batch.Error(); err != nil {
 			return nil, err
 		}
-		if len(log) == before || left == 0 {
+		switch {
+		case len(log) > 0 && log[len(log)-1].Seq >= last.Sequence:
 			return log, nil
+		case len(log) == before: // the copy that is read is behind
+			return nil, fmt.Errorf("%d messages were read, and not the one at %d", len(log), last.Sequence)
 		}
 	}
 }
