@@ -34,6 +34,18 @@ type Entry struct {
 	// After is the sequence that must be the last of the subject; 0 means that
 	// the subject must be empty.
 	After uint64
+	// Of is the subject that After speaks of, where it is not the entry's own:
+	// then the entry is stored whatever its own subject holds. No other entry of
+	// the same Append may write to Of. Message.Prev of what is stored is 0.
+	Of string
+}
+
+// watched is the subject whose last sequence is expected.
+func (e *Entry) watched() string {
+	if e.Of != "" {
+		return e.Of
+	}
+	return e.Subject
 }
 
 // Append stores the entries, all of them or none, and returns the sequence of
@@ -68,6 +80,12 @@ func (b *Bus) messages(entries []Entry) ([]*nats.Msg, error) {
 		}
 		m := outgoing(e.Subject, e.Header, e.Data)
 		m.Header.Set(headerExpected, strconv.FormatUint(e.After, 10))
+		if e.Of != "" {
+			if err := checkSubject(e.Of); err != nil {
+				return nil, err
+			}
+			m.Header.Set(headerExpectedOf, e.Of)
+		}
 		size, limit := m.Size(), b.nc.MaxPayload()
 		if len(entries) > 1 {
 			size += batchHeaders

@@ -178,8 +178,8 @@ func (g *group) goOn() {
 }
 
 // take returns the members of the next batch: the first and those after it that
-// have room, in order. Two that touch one subject cannot stand in one batch,
-// and the later one does not overtake.
+// have room, in order. What one writes to, no later one of its batch may have
+// expectations of, and the later one does not overtake.
 func (g *group) take() (members []*member) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -187,16 +187,12 @@ func (g *group) take() (members []*member) {
 		g.running = false
 		return nil
 	}
-	touched := map[string]bool{}
+	seen := touched{written: map[string]bool{}, watched: map[string]uint64{}}
 	entries, bytes := 0, 0
 	g.waiting = slices.DeleteFunc(g.waiting, func(m *member) bool {
 		fits := len(members) == 0 || entries+len(m.msgs) <= maxGroup && bytes+m.bytes <= maxGroupBytes
-		for _, e := range m.entries {
-			fits = fits && !touched[e.Subject]
-		}
-		for _, e := range m.entries {
-			touched[e.Subject] = true
-		}
+		fits = fits && seen.allows(m.entries)
+		seen.add(m.entries, !fits)
 		if fits {
 			members = append(members, m)
 			entries += len(m.msgs)
@@ -283,7 +279,7 @@ func (g *group) stale(now map[string]uint64) {
 	defer g.mu.Unlock()
 	g.waiting = slices.DeleteFunc(g.waiting, func(m *member) bool {
 		for _, e := range m.entries {
-			if seq, changed := now[e.Subject]; changed && seq != e.After {
+			if seq, changed := now[e.watched()]; changed && seq != e.After {
 				m.end(0, fmt.Errorf("append to %s: %w", e.Subject, ErrConflict))
 				return true
 			}
@@ -299,7 +295,7 @@ func (b *Bus) blame(members []*member) []*member {
 	defer cancel()
 	return slices.DeleteFunc(slices.Clone(members), func(m *member) bool {
 		for _, e := range m.entries {
-			last, err := b.last(ctx, e.Subject)
+			last, err := b.last(ctx, e.watched())
 			if err != nil {
 				return false
 			}

@@ -42,16 +42,17 @@ type Message struct {
 // Headers that the server sets on what it stored, or that carried an append.
 // They become fields of Message and are not repeated in its Header.
 const (
-	headerStream    = "Nats-Stream"
-	headerSubject   = "Nats-Subject"
-	headerSequence  = "Nats-Sequence"
-	headerTime      = "Nats-Time-Stamp"
-	headerLast      = "Nats-Last-Sequence"
-	headerPending   = "Nats-Num-Pending"
-	headerExpected  = "Nats-Expected-Last-Subject-Sequence"
-	headerBatch     = "Nats-Batch-Id"
-	headerBatchSeq  = "Nats-Batch-Sequence"
-	headerBatchLast = "Nats-Batch-Commit"
+	headerStream     = "Nats-Stream"
+	headerSubject    = "Nats-Subject"
+	headerSequence   = "Nats-Sequence"
+	headerTime       = "Nats-Time-Stamp"
+	headerLast       = "Nats-Last-Sequence"
+	headerPending    = "Nats-Num-Pending"
+	headerExpected   = "Nats-Expected-Last-Subject-Sequence"
+	headerExpectedOf = "Nats-Expected-Last-Subject-Sequence-Subject"
+	headerBatch      = "Nats-Batch-Id"
+	headerBatchSeq   = "Nats-Batch-Sequence"
+	headerBatchLast  = "Nats-Batch-Commit"
 )
 
 // stored reads a message that the stream republished or that a direct get
@@ -80,9 +81,11 @@ func stored(stream string, h nats.Header, data []byte) (Message, error) {
 // withHeader takes over the writer's headers. What another writer than Append
 // expected as the previous sequence is absent or no number: then Prev is 0.
 func (m Message) withHeader(h nats.Header) Message {
-	m.Prev, _ = strconv.ParseUint(lastValue(h, headerExpected), 10, 64)
+	if lastValue(h, headerExpectedOf) == "" { // it was the message's own subject
+		m.Prev, _ = strconv.ParseUint(lastValue(h, headerExpected), 10, 64)
+	}
 	for _, key := range [...]string{headerStream, headerSubject, headerSequence, headerTime, headerLast, headerPending,
-		headerExpected, headerBatch, headerBatchSeq, headerBatchLast} {
+		headerExpected, headerExpectedOf, headerBatch, headerBatchSeq, headerBatchLast} {
 		delete(h, key)
 	}
 	m.Header = Header(h)

@@ -44,6 +44,13 @@ func (s Subjects) Unique(typ, field, hash string) string {
 // Uniques is what the subjects of all reservations begin with.
 func (s Subjects) Uniques() string { return s.Prefix + ".log._unique." }
 
+// Reference is the log subject that is written to by whoever makes a record
+// refer to the given one, and by whoever deletes that one.
+func (s Subjects) Reference(typ, id string) string { return s.References() + typ + "." + token(id) }
+
+// References is what all of these begin with.
+func (s Subjects) References() string { return s.Prefix + ".log._ref." }
+
 // ParseRecord takes a record's log subject apart. It reports false for every
 // other subject, reservations included.
 func (s Subjects) ParseRecord(subject string) (typ, id string, ok bool) {
