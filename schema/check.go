@@ -214,7 +214,7 @@ func (c *compiler) checkPlainField(def *ast.Definition, field *ast.FieldDefiniti
 		return
 	}
 	switch directive.Name {
-	case "owner", "unique", "index", "default", "timestamp", "belongsTo", "hasMany", "constraint":
+	case "owner", "unique", "index", "default", "timestamp", "version", "belongsTo", "hasMany", "constraint":
 		remedy := "add @resource to " + def.Name + ", or remove it"
 		if def.Kind == ast.Interface {
 			remedy = "put it on the fields of the types that implement " + def.Name

@@ -37,7 +37,7 @@ func (c *compiler) checkEmbeddedField(def *ast.Definition, field *ast.FieldDefin
 		c.at(directive.Position, "put the rule on the resource's field that holds the "+def.Name, "%s is a part of a stored value: it cannot have a rule of its own", place)
 	case "unique", "index":
 		c.at(directive.Position, "store what is searched by in a field of the resource itself", "@%s on %s, which is inside of a stored value", directive.Name, place)
-	case "owner", "timestamp":
+	case "owner", "timestamp", "version":
 		c.at(directive.Position, "put it on a field of the resource itself", "@%s on %s, which is inside of a stored value", directive.Name, place)
 	case "belongsTo", "hasMany":
 		c.at(directive.Position, "put the relation and its key on the resource, or make a resource of "+def.Name, "@%s on %s, which is inside of a stored value", directive.Name, place)

@@ -22,6 +22,7 @@ func (c *compiler) compile() *Model {
 			c.relation(model, model.resources[def.Name], model.resources[def.Name].Fields[i], field)
 		}
 	}
+	c.references(model)
 	c.checkEndless()
 	for _, def := range c.resourceTypes() {
 		c.checkOwnerRules(def, model.resources[def.Name])
@@ -66,6 +67,9 @@ func (c *compiler) resource(def *ast.Definition) *Resource {
 		r.fields[field.Name] = field
 		if field.Kind != KindObject && fieldDef.Directives.ForName("owner") != nil {
 			c.owner(r, field, fieldDef)
+		}
+		if directive := fieldDef.Directives.ForName("version"); directive != nil {
+			c.version(r, field, fieldDef, directive)
 		}
 	}
 	c.checkID(def, r)
@@ -116,7 +120,7 @@ func (c *compiler) checkID(def *ast.Definition, r *Resource) {
 		switch directive.Name {
 		case "auth":
 			c.at(directive.Position, "put the rule on the type", "the id of %s cannot have a rule of its own", def.Name)
-		case "default", "constraint", "timestamp":
+		case "default", "constraint", "timestamp", "version":
 			c.at(directive.Position, "remove the directive", "@%s has no effect on an id: the service makes it", directive.Name)
 		}
 	}

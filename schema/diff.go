@@ -34,7 +34,8 @@ type Change struct {
 	Class Class `json:"class"`
 	// Kind is the word of graphql-js for the change, such as FIELD_REMOVED, or
 	// one of ours: AUTH_NARROWED, AUTH_WIDENED, CONSTRAINT_NARROWED,
-	// CONSTRAINT_WIDENED, ONE_OF_ADDED, ONE_OF_REMOVED, DEPRECATION_CHANGED.
+	// CONSTRAINT_WIDENED, ONE_OF_ADDED, ONE_OF_REMOVED, DEPRECATION_CHANGED,
+	// ON_DELETE_ADDED, ON_DELETE_REMOVED, ON_DELETE_CHANGED.
 	Kind string `json:"kind"`
 	// Coordinate is the schema coordinate of what changed: Type, Type.field,
 	// Type.field(arg:), Enum.VALUE, @directive or @directive(arg:). For a union

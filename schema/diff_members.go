@@ -68,6 +68,7 @@ func (d *differ) fields(old, new *ast.Definition) {
 		}
 		d.description(at, f.old.Description, f.new.Description)
 		d.deprecation(at, f.old.Directives, f.new.Directives)
+		d.deletion(at, f.old, f.new)
 	}
 }
 

@@ -100,7 +100,11 @@ func publicDirectives(list ast.DirectiveList) ast.DirectiveList {
 	var public ast.DirectiveList
 	for _, directive := range list {
 		switch directive.Name {
-		case "resource", "owner", "unique", "index", "default", "timestamp", "belongsTo", "hasMany", "constraint",
+		case "belongsTo":
+			if deletionOf(directive) != 0 { // callers meet it
+				public = append(public, directive)
+			}
+		case "resource", "owner", "unique", "index", "default", "timestamp", "version", "hasMany", "constraint",
 			"busRequest", "busPublish", "busSubscribe", "onSlow":
 		default:
 			public = append(public, directive)

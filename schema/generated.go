@@ -28,7 +28,7 @@ func (c *compiler) foresee() {
 	expansion := template.Must(template.New("expansion").Parse(expansionText))
 	for _, def := range c.resourceTypes() {
 		var text strings.Builder
-		data := map[string]any{"Name": def.Name, "Singular": "record", "Plural": "records", "Default": 0, "Most": 0}
+		data := map[string]any{"Name": def.Name, "Singular": "record", "Plural": "records", "Default": 0, "Most": 0, "Version": nil}
 		if err := expansion.Execute(&text, data); err != nil {
 			panic("schema: the built-in expansion is wrong: " + err.Error())
 		}

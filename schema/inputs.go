@@ -83,6 +83,10 @@ func (e *expansion) updateInput(r *Resource) *ast.Definition {
 		input.Directives = append(input.Directives, e.deprecation(r, field)...)
 		def.Fields = append(def.Fields, input)
 	}
+	if r.Version != nil {
+		def.Fields = append(def.Fields, &ast.FieldDefinition{Name: ExpectedVersion, Type: ast.NamedType("Int", nil),
+			Description: "The version that the record is expected to have: if it has another one, it is not changed (`CONFLICT`)."})
+	}
 	return def
 }
 

@@ -100,6 +100,9 @@ type Resource struct {
 	// Owner is the field that holds the subject which owns a record; nil when
 	// nobody does. It may be the id field: then a subject has one record.
 	Owner *Field
+	// Version is the field that counts a record's changes; nil when nobody counts
+	// them. Then updates and deletes take ExpectedVersion.
+	Version *Field
 	// Auth holds the rule for each action. An action that no @auth names is
 	// for ADMIN and SERVICE only.
 	Auth [4]Rule
@@ -109,6 +112,11 @@ type Resource struct {
 	// History is how many changes of each record the log keeps, if that is fewer
 	// than of all records; 0 where the schema says nothing.
 	History int
+
+	// References are the fields by which records refer to others that must be
+	// there; Referrers those of other records, and of this type's own, that refer
+	// to records of this one.
+	References, Referrers []*Reference
 
 	fields map[string]*Field
 }
@@ -140,8 +148,8 @@ type Field struct {
 	Indexed bool
 	// Default is the JSON value that a create without one gets; nil for none.
 	Default json.RawMessage
-	// OnCreate and OnUpdate mark a @timestamp that the worker fills; such a
-	// field is in no input.
+	// OnCreate and OnUpdate mark a field that the worker fills then, a @timestamp
+	// or the Version; such a field is in no input.
 	OnCreate, OnUpdate bool
 	// Constraint is never nil for a stored String, ID or list: the global caps
 	// apply where @constraint says nothing.
@@ -191,6 +199,9 @@ type Relation struct {
 	TargetField string
 	// Limit is the default of the `limit` argument.
 	Limit int
+	// OnDelete for @belongsTo: what becomes of this record when the target is
+	// deleted. Zero: it is not even asked whether there is a target.
+	OnDelete Deletion
 }
 
 // Action is what a caller wants to do with a record.

@@ -23,7 +23,7 @@ func (c *compiler) relation(m *Model, r *Resource, field *Field, def *ast.FieldD
 	field.Relation = &Relation{Many: many != nil, Field: stringArg(directive, "field")}
 	for _, other := range def.Directives {
 		switch other.Name {
-		case "owner", "unique", "index", "default", "timestamp", "constraint":
+		case "owner", "unique", "index", "default", "timestamp", "version", "constraint":
 			c.at(other.Position, "put it on the field that holds the key, or remove it",
 				"@%s on the relation %s, which is not stored", other.Name, def.Name)
 		}
@@ -74,6 +74,7 @@ func (c *compiler) belongsTo(r *Resource, field *Field, def *ast.FieldDefinition
 		c.at(def.Arguments[0].Position, "remove the arguments", "%s belongs to one record, so it takes no arguments", def.Name)
 	}
 	c.key(r, field, directive, "field")
+	c.onDelete(r, field, directive)
 }
 
 func (c *compiler) hasMany(m *Model, r *Resource, field *Field, def *ast.FieldDefinition) {
