@@ -61,8 +61,11 @@ type Error struct {
 	Field string `json:"field,omitempty"`
 	// RetryAfter is in how many seconds the same may be tried again, as
 	// RateLimited has it. Zero: not known.
-	RetryAfter int   `json:"retryAfter,omitempty"`
-	Err        error `json:"-"`
+	RetryAfter int `json:"retryAfter,omitempty"`
+	// CurrentVersion is the version that a record has in place of the expected
+	// one, as Conflict tells it to those who may read it; nil otherwise.
+	CurrentVersion *int64 `json:"currentVersion,omitempty"`
+	Err            error  `json:"-"`
 }
 
 // Error returns the code, the message and the cause: the text for the log.

@@ -99,6 +99,9 @@ func extend(told *gqlerror.Error, f *fault.Error) {
 	if f.RetryAfter > 0 {
 		told.Extensions["retryAfter"] = int64(f.RetryAfter)
 	}
+	if f.CurrentVersion != nil {
+		told.Extensions["currentVersion"] = *f.CurrentVersion
+	}
 }
 
 // levelOf is how loud the log is about a failure that is not the caller's.

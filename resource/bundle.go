@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -24,8 +25,10 @@ const (
 type bundle struct {
 	w      *Worker
 	tx     Transaction
-	parts  []part
-	doubts bool // an append got no answer
+	alone  bool   // it is one command, and no transaction to its caller
+	parts  []part // those that were asked for, and in an attempt those that follow from them
+	asked  int    // how many were asked for
+	doubts bool   // an append got no answer
 }
 
 // part is one change of a bundle.
@@ -38,6 +41,8 @@ type part struct {
 	// doubt is the sequence that the first append without an answer expected.
 	doubt uint64
 	last  *bus.Message // as it was read for this attempt; nil: there is none
+	// cause is the place of the deletion that this part follows from.
+	cause int
 }
 
 // CarryAll carries out a transaction as Carry does a command: it decides all the
@@ -52,6 +57,12 @@ func (w *Worker) CarryAll(ctx context.Context, t Transaction) (records []Record,
 	if err != nil {
 		return nil, err
 	}
+	return b.carry(ctx)
+}
+
+// carry tries until it is done or ctx ends.
+func (b *bundle) carry(ctx context.Context) ([]Record, error) {
+	w := b.w
 	subjects := make([]string, len(b.parts))
 	for i := range b.parts {
 		subjects[i] = b.parts[i].subject
@@ -66,7 +77,7 @@ func (w *Worker) CarryAll(ctx context.Context, t Transaction) (records []Record,
 		if err == nil || !again(err) {
 			return records, err
 		}
-		w.log.LogAttrs(ctx, slog.LevelDebug, "try a transaction again", slog.String("command", t.ID), slog.Any("error", err))
+		w.log.LogAttrs(ctx, slog.LevelDebug, "try a transaction again", slog.String("command", b.tx.ID), slog.Any("error", err))
 		if !pause(ctx, attempt) {
 			return nil, b.giveUp(err)
 		}
@@ -83,7 +94,7 @@ func (w *Worker) bundle(t Transaction) (*bundle, error) {
 	case len(t.Changes) > bus.MaxEntries:
 		return nil, tooManyEntries(len(t.Changes))
 	}
-	b := &bundle{w: w, tx: t, parts: make([]part, len(t.Changes))}
+	b := &bundle{w: w, tx: t, parts: make([]part, len(t.Changes)), asked: len(t.Changes)}
 	at := map[string]int{}
 	for i, change := range t.Changes {
 		p, err := w.part(Command{Type: change.Type, Verb: change.Verb, Input: change.Input, Who: t.Who, ID: CommandID(t.ID, i), Once: t.Once})
@@ -112,26 +123,36 @@ func (w *Worker) part(cmd Command) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	return part{cmd: a, fresh: fresh, subject: w.bus.Subjects().Record(cmd.Type, id), unused: id == fresh && cmd.Once.first()}, nil
+	return w.partOf(a, fresh, id), nil
+}
+
+func (w *Worker) partOf(a asked, fresh, id string) part {
+	return part{cmd: a, fresh: fresh, subject: w.bus.Subjects().Record(a.Type, id), unused: id == fresh && a.Once.first()}
 }
 
 func tooManyEntries(n int) error {
-	return fault.New(fault.BadUserInput, "the transaction comes to %d messages of the log, for its records and their unique values; at most %d are possible: make it smaller", n, bus.MaxEntries)
+	return fault.New(fault.BadUserInput, "the transaction comes to %d messages of the log, for its records, their unique values and what refers to them; at most %d are possible: make it smaller", n, bus.MaxEntries)
 }
 
 // attempt decides on what the log says now. Errors as those of carry.attempt.
 func (b *bundle) attempt(ctx context.Context) ([]Record, error) {
+	b.parts = b.parts[:b.asked]
 	if err := b.read(ctx); err != nil {
 		return nil, err
 	}
 	if records, err := b.happened(ctx); err != nil || records != nil {
 		return records, err
 	}
-	decisions, err := b.decide()
+	now := b.w.now()
+	decisions, err := b.decide(now)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := b.entries(ctx, decisions)
+	decisions, guards, err := b.consequences(ctx, decisions, now)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := b.entries(ctx, decisions, guards)
 	if err != nil {
 		return nil, err
 	}
@@ -147,9 +168,9 @@ func (b *bundle) attempt(ctx context.Context) ([]Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	records := make([]Record, len(decisions))
-	for i, d := range decisions { // they are the last of the batch
-		records[i] = Record{Raw: d.Answer, Seq: last - uint64(len(decisions)-1-i)}
+	records := make([]Record, b.asked)
+	for i, d := range decisions[:b.asked] { // they are the last of the batch but for the guards
+		records[i] = Record{Raw: d.Answer, Seq: last - uint64(len(guards)+b.asked-1-i)}
 	}
 	return records, nil
 }
@@ -178,17 +199,13 @@ func (b *bundle) each(ctx context.Context, fn func(context.Context, int, *part) 
 
 // decide decides all the changes. What they answer must fit into a message of
 // the bus, since it is too late to find out when they have happened.
-func (b *bundle) decide() ([]Decision, error) {
-	now := b.w.now()
+func (b *bundle) decide(now time.Time) ([]Decision, error) {
 	decisions := make([]Decision, len(b.parts))
 	size := replyRoom
 	for i := range b.parts {
 		p := &b.parts[i]
-		var current []byte
-		if p.last != nil && p.last.Header.Get(headerKind) != string(Deleted) {
-			current = p.last.Data
-		}
-		d, err := p.cmd.decide(current, now, p.fresh)
+		current, tombstone := standing(p.last)
+		d, err := p.cmd.decide(current, tombstone, now, p.fresh)
 		if err != nil {
 			return nil, &ItemError{Index: i, Cause: err}
 		}
@@ -202,29 +219,39 @@ func (b *bundle) decide() ([]Decision, error) {
 }
 
 // entries returns the messages of the decisions: the unique values, then the
-// records in their order.
-func (b *bundle) entries(ctx context.Context, decisions []Decision) ([]bus.Entry, error) {
+// records that change because of others, those before these, then those that were
+// asked for in their order, then the guards.
+func (b *bundle) entries(ctx context.Context, decisions []Decision, guards []bus.Entry) ([]bus.Entry, error) {
 	entries, err := b.reservations(ctx, decisions)
 	if err != nil {
 		return nil, err
 	}
-	for i, d := range decisions {
-		p := &b.parts[i]
-		after := uint64(0)
-		if p.last != nil {
-			after = p.last.Seq
-		}
-		entries = append(entries, bus.Entry{
-			Subject: p.subject,
-			Header:  bus.Header{headerKind: {string(d.Kind)}, headerActor: {b.tx.Who.Subject}, headerCommand: {p.cmd.ID}},
-			Data:    d.Raw,
-			After:   after,
-		})
+	for i := len(decisions) - 1; i >= b.asked; i-- {
+		entries = append(entries, b.entry(i, decisions[i]))
 	}
+	for i, d := range decisions[:b.asked] {
+		entries = append(entries, b.entry(i, d))
+	}
+	entries = append(entries, guards...)
 	if len(entries) > bus.MaxEntries {
 		return nil, tooManyEntries(len(entries))
 	}
 	return entries, nil
+}
+
+// entry is the message of a record.
+func (b *bundle) entry(i int, d Decision) bus.Entry {
+	p := &b.parts[i]
+	after := uint64(0)
+	if p.last != nil {
+		after = p.last.Seq
+	}
+	return bus.Entry{
+		Subject: p.subject,
+		Header:  bus.Header{headerKind: {string(d.Kind)}, headerActor: {b.tx.Who.Subject}, headerCommand: {p.cmd.ID}},
+		Data:    d.Raw,
+		After:   after,
+	}
 }
 
 // doubt notes that nobody knows whether this attempt's append has happened.
@@ -283,20 +310,28 @@ func (b *bundle) happened(ctx context.Context) ([]Record, error) {
 	case found > 0 && missing: // it happened between two reads
 		return nil, fmt.Errorf("transaction %s: %w", b.tx.ID, bus.ErrConflict)
 	case found > 0:
-		return nil, fault.New(fault.Conflict, "the transaction was carried out, but a %s of it has changed too often since to tell what came of it; read it", lost)
+		return nil, fault.New(fault.Conflict, "%s was carried out, but the %s has changed too often since to tell what came of it; read it", b.noun(), lost)
 	case missing, b.tx.Once != nil && b.tx.Once.First && !b.doubts:
 		return nil, nil
 	}
-	return nil, fault.New(fault.Conflict, "the %s has changed too often since to tell whether the transaction was carried out; read it", lost)
+	return nil, fault.New(fault.Conflict, "the %s has changed too often since to tell whether %s was carried out; read it", lost, b.noun())
 }
 
 // giveUp says why time ran out, as carry.giveUp does.
 func (b *bundle) giveUp(err error) error {
 	switch {
 	case b.doubts:
-		return fault.Wrap(err, fault.Timeout, "the log did not answer in time; the transaction may have happened")
+		return fault.Wrap(err, fault.Timeout, "the log did not answer in time; %s may have happened", b.noun())
 	case errors.Is(err, bus.ErrConflict):
-		return fault.Wrap(err, fault.Conflict, "the transaction's records are being changed by too many at once; try again")
+		return fault.Wrap(err, fault.Conflict, "the records of %s are being changed by too many at once; try again", b.noun())
 	}
 	return err
+}
+
+// noun is what the caller calls it.
+func (b *bundle) noun() string {
+	if b.alone {
+		return "the change"
+	}
+	return "the transaction"
 }

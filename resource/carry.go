@@ -42,6 +42,9 @@ func (w *Worker) Carry(ctx context.Context, cmd Command) (record Record, err err
 	if err != nil {
 		return Record{}, err
 	}
+	if a.refers() {
+		return w.carryAlone(ctx, a, fresh, id)
+	}
 	c := carry{w: w, cmd: a, fresh: fresh, subject: w.bus.Subjects().Record(cmd.Type, id), unused: id == fresh && cmd.Once.first()}
 	unlock, err := w.records.lock(ctx, c.subject)
 	if err != nil {
@@ -136,15 +139,12 @@ func (c *carry) attempt(ctx context.Context) (Record, error) {
 	if done, err := c.happened(ctx, last); err != nil || done.Seq > 0 {
 		return done, err
 	}
-	var current []byte
-	var after uint64
+	current, tombstone := standing(last)
+	after := uint64(0)
 	if last != nil {
 		after = last.Seq
-		if last.Header.Get(headerKind) != string(Deleted) {
-			current = last.Data
-		}
 	}
-	d, err := c.cmd.decide(current, c.w.now(), c.fresh)
+	d, err := c.cmd.decide(current, tombstone, c.w.now(), c.fresh)
 	if err != nil {
 		return Record{}, err
 	}

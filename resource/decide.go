@@ -33,7 +33,7 @@ func Decide(m *schema.Model, cmd Command, current []byte, now time.Time, newID s
 	if err != nil {
 		return Decision{}, err
 	}
-	return a.decide(current, now, newID)
+	return a.decide(current, nil, now, newID)
 }
 
 // asked is a command whose input was taken apart. It is not changed by what is
@@ -44,8 +44,10 @@ type asked struct {
 	input members
 }
 
-func (a asked) decide(current []byte, now time.Time, newID string) (Decision, error) {
-	d := draft{r: a.r, who: a.Who, now: now, input: a.input}
+// decide decides on a record as it is, and on the tombstone of one that was
+// deleted; each is nil when there is none.
+func (a asked) decide(current, tombstone []byte, now time.Time, newID string) (Decision, error) {
+	d := draft{r: a.r, who: a.Who, now: now, input: a.input, tombstone: tombstone}
 	switch a.Verb {
 	case Create:
 		return d.create(current, newID)
@@ -107,6 +109,12 @@ func readInput(m *schema.Model, cmd Command) (asked, error) {
 		return asked{}, fault.Wrap(err, fault.BadUserInput, "the input is not a JSON object")
 	}
 	for name, value := range input {
+		if r.Version != nil && name == schema.ExpectedVersion && cmd.Verb != Create {
+			if err := checkExpected(value); err != nil {
+				return asked{}, err
+			}
+			continue
+		}
 		f := r.Field(name)
 		usable := f != nil && f.Stored() && !f.OnCreate && !f.OnUpdate
 		if cmd.Verb == Delete {
@@ -139,6 +147,8 @@ type draft struct {
 	who   auth.Principal
 	now   time.Time
 	input members
+	// tombstone is what a deleted record has left; nil for one that never was.
+	tombstone []byte
 }
 
 func (d *draft) create(current []byte, newID string) (Decision, error) {
@@ -207,6 +217,8 @@ func (d *draft) initial(f *schema.Field, id, owner string) (json.RawMessage, err
 		return nil, nil
 	case f.Name == "id":
 		return quoted(id), nil
+	case f == d.r.Version:
+		return nextVersion(d.r, d.tombstone), nil
 	case f == d.r.Owner && !isNull(given):
 		return d.given(f, given, schema.Create, owner)
 	case f == d.r.Owner && owner != "":
@@ -236,6 +248,11 @@ func (d *draft) update(current []byte) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
+	return d.rewrite(old, owner)
+}
+
+// rewrite is the change of a record to what the input says.
+func (d *draft) rewrite(old members, owner string) (_ Decision, err error) {
 	record := make(members, len(d.r.Fields))
 	for _, f := range d.r.Fields {
 		if record[f.Name], err = d.changed(f, old[f.Name], owner); err != nil {
@@ -255,6 +272,8 @@ func (d *draft) changed(f *schema.Field, old json.RawMessage, owner string) (jso
 	switch {
 	case !f.Stored():
 		return nil, nil
+	case f == d.r.Version:
+		return versionAfter(old), nil
 	case f.OnUpdate:
 		return quoted(d.now.Format(time.RFC3339Nano)), nil
 	case !isGiven || f.Name == "id":
@@ -281,9 +300,17 @@ func (d *draft) delete(current []byte) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
+	return d.remove(current, old, owner)
+}
+
+// remove is the end of a record.
+func (d *draft) remove(current []byte, old members, owner string) (Decision, error) {
 	stub := members{"id": old["id"]}
 	if d.r.Owner != nil {
 		stub[d.r.Owner.Name] = quoted(owner)
+	}
+	if v := d.r.Version; v != nil {
+		stub[v.Name] = versionAfter(old[v.Name])
 	}
 	return Decision{
 		ID: asString(old["id"]), Kind: Deleted, Raw: encode(d.r, stub), Answer: complete(d.r, current),
@@ -306,5 +333,5 @@ func (d *draft) current(raw []byte, a schema.Action) (record members, owner stri
 	if !d.who.May(d.r.Auth[a], owner) {
 		return nil, "", forbidden(d.r, a)
 	}
-	return record, owner, nil
+	return record, owner, d.expected(record, owner)
 }

@@ -209,12 +209,13 @@ func (e *Eraser) collect(ctx context.Context, after, last uint64) (found []purge
 }
 
 // forget says what a message makes needless: a tombstone what is before it, a
-// value that was given back itself too.
+// value that was given back itself too, and so the end of references to a record.
 func forget(s bus.Subjects, m bus.Message) (purge, bool) {
 	if _, _, ok := s.ParseRecord(m.Subject); ok {
 		return purge{m.Subject, m.Seq}, m.Header.Get(headerKind) == string(Deleted) && m.Prev > 0
 	}
-	free := strings.HasPrefix(m.Subject, s.Uniques()) && string(m.Data) == released
+	free := strings.HasPrefix(m.Subject, s.Uniques()) && string(m.Data) == released ||
+		strings.HasPrefix(m.Subject, s.References()) && string(m.Data) == leftAlone
 	return purge{m.Subject, m.Seq + 1}, free
 }
 

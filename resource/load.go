@@ -166,6 +166,9 @@ func (l *Loader) decide(item Loadable, last *bus.Message) (Decision, LoadResult)
 		if item.r.Owner != nil {
 			stub[item.r.Owner.Name] = quoted(Owner(item.r, current))
 		}
+		if v := item.r.Version; v != nil {
+			stub[v.Name] = versionAfter(old[v.Name])
+		}
 		return Decision{ID: item.ID, Kind: Deleted, Raw: encode(item.r, stub), Release: uniques(item.r, old, nil)}, LoadResult{Loaded: LoadedDeleted}
 	}
 	record, _ := membersOf(item.raw) // Fit has made it
@@ -187,11 +190,11 @@ func (l *Loader) refuse(cause error) LoadResult {
 // write appends the decisions of the parts at the places. An *ItemError names the
 // one that another record is in the way of.
 func (l *Loader) write(ctx context.Context, parts []part, places []int, decisions []Decision) error {
-	b := &bundle{w: l.w, tx: Transaction{Who: auth.Principal{Subject: loaderActor}}}
+	b := &bundle{w: l.w, tx: Transaction{Who: auth.Principal{Subject: loaderActor}}, asked: len(places)}
 	for _, i := range places {
 		b.parts = append(b.parts, parts[i])
 	}
-	entries, err := b.entries(ctx, decisions)
+	entries, err := b.entries(ctx, decisions, nil)
 	if err != nil && len(places) > 1 && fault.Is(err, fault.BadUserInput) { // too many for one batch
 		return l.halves(ctx, parts, places, decisions)
 	}

@@ -47,7 +47,7 @@ func same(t *testing.T, what string, first, again resource.Record) {
 	}
 }
 
-func end(t *testing.T, b *bus.Bus) uint64 {
+func end(t testing.TB, b *bus.Bus) uint64 {
 	t.Helper()
 	_, last, err := b.State(t.Context())
 	if err != nil {

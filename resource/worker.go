@@ -32,6 +32,9 @@ type WorkerOptions struct {
 	NewID func() string
 	// Metrics counts commands; nil: nothing does.
 	Metrics *proc.Metrics
+	// Reads tells which records refer to one that is to be deleted. It is needed
+	// where the schema has deletion rules; without it such deletes fail.
+	Reads *Client
 	// Logger; nil means silent.
 	Logger *slog.Logger
 }
@@ -46,6 +49,7 @@ type Worker struct {
 	now         func() time.Time
 	newID       func() string
 	records     recordLocks
+	reads       *Client // nil: it cannot tell who refers to a record
 	ready       chan struct{}
 	here        chan struct{} // holds a token for each command of this process's own clients
 	log         *slog.Logger
@@ -55,7 +59,7 @@ type Worker struct {
 
 // NewWorker returns a worker. Run makes it go.
 func NewWorker(b *bus.Bus, m *schema.Model, o WorkerOptions) *Worker {
-	w := &Worker{bus: b, model: m, concurrency: o.Concurrency, now: o.Now, newID: o.NewID, records: newRecordLocks(), ready: make(chan struct{}), log: o.Logger}
+	w := &Worker{bus: b, model: m, concurrency: o.Concurrency, now: o.Now, newID: o.NewID, records: newRecordLocks(), reads: o.Reads, ready: make(chan struct{}), log: o.Logger}
 	if w.concurrency == 0 {
 		w.concurrency = 256
 	}

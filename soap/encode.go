@@ -28,6 +28,8 @@ type resultError struct {
 		Field      string     `json:"field"`
 		RetryAfter int        `json:"retryAfter"`
 		Position   string     `json:"position"` // of a change that was made all the same
+		// CurrentVersion is the one that was not expected.
+		CurrentVersion *int64 `json:"currentVersion"`
 	} `json:"extensions"`
 }
 
@@ -181,7 +183,7 @@ func (e resultError) failure() *failure {
 	if code == "" {
 		code = fault.Internal
 	}
-	return &failure{Error: &fault.Error{Code: code, Message: plainMessage(e.Message), Field: path, RetryAfter: e.Extensions.RetryAfter}}
+	return &failure{Error: &fault.Error{Code: code, Message: plainMessage(e.Message), Field: path, RetryAfter: e.Extensions.RetryAfter, CurrentVersion: e.Extensions.CurrentVersion}}
 }
 
 // plainMessage leaves out that the value came by a variable of the document,

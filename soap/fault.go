@@ -157,6 +157,9 @@ func (f *failure) detail(out []byte) []byte {
 	if f.requestID != "" {
 		out = appendElement(out, "requestId", f.requestID)
 	}
+	if f.CurrentVersion != nil {
+		out = appendElement(out, "currentVersion", strconv.FormatInt(*f.CurrentVersion, 10))
+	}
 	return append(out, "</tns:"+faultName+">"...)
 }
 

@@ -3,7 +3,9 @@ package soap
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
+	"tidings/schema"
 	"tidings/xmltree"
 )
 
@@ -142,8 +144,18 @@ func (w *wsdlWriter) fault() {
 	w.line(`          <xsd:element name="path" type="xsd:string" minOccurs="0">%s</xsd:element>`, annotation("The value that is to blame, such as input.title."))
 	w.line(`          <xsd:element name="retryAfterSeconds" type="xsd:int" minOccurs="0">%s</xsd:element>`, annotation("When trying again can help."))
 	w.line(`          <xsd:element name="requestId" type="xsd:string" minOccurs="0">%s</xsd:element>`, annotation("Names the call in the service's log."))
+	if w.versioned() { // one more element breaks programs that were made without it
+		w.line(`          <xsd:element name="currentVersion" type="xsd:int" minOccurs="0">%s</xsd:element>`, annotation("The version that the record has, where another one was expected."))
+	}
 	w.line(`        </xsd:sequence>`)
 	w.line(`      </xsd:complexType>`)
+}
+
+// versioned reports whether callers can say which version of a record they expect.
+func (c *contract) versioned() bool {
+	return slices.ContainsFunc(c.types, func(t *xsdType) bool {
+		return slices.ContainsFunc(t.fields, func(p *part) bool { return p.name == schema.ExpectedVersion })
+	})
 }
 
 const faultCodes = "What kind of failure it was: NOT_FOUND, FORBIDDEN, UNAUTHENTICATED, BAD_USER_INPUT, BAD_REQUEST, CONFLICT, CURSOR_EXPIRED, TIMEOUT, RATE_LIMITED, UNAVAILABLE, INTERNAL. New codes may appear."

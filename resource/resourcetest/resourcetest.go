@@ -35,7 +35,7 @@ func New(t testing.TB, dir fs.FS) *Service {
 func On(t testing.TB, b *bus.Bus, dir fs.FS, o resource.FeedOptions) *Service {
 	t.Helper()
 	s := Reader(t, b, dir, o)
-	w := resource.NewWorker(b, s.Model, resource.WorkerOptions{})
+	w := resource.NewWorker(b, s.Model, resource.WorkerOptions{Reads: s.Client})
 	Run(t, "worker", w.Run)
 	select {
 	case <-w.Ready():

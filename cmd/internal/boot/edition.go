@@ -131,7 +131,7 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 		}
 	}
 	if r.role.Writes {
-		e.worker = resource.NewWorker(r.Bus, e.Model, resource.WorkerOptions{Metrics: r.Metrics, Logger: r.log})
+		e.worker = resource.NewWorker(r.Bus, e.Model, resource.WorkerOptions{Reads: e.Client, Metrics: r.Metrics, Logger: r.log})
 		e.Client.Use(e.worker)
 		if e.eraser, err = r.openEraser(ctx, e.Model); err != nil {
 			return err
