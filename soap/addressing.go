@@ -76,13 +76,14 @@ func isAddressing(n xmltree.Name) bool {
 // before a failure stays, so that the fault can be addressed.
 func (r *request) readAddressing() *failure {
 	a := &r.addressing
-	blocks := map[string]xmltree.Elem{}
+	var blocks map[string]xmltree.Elem
 	for _, block := range r.headers {
 		n := block.Name()
 		if !isAddressing(n) {
 			continue
 		}
 		if a.dialect == nil {
+			blocks = map[string]xmltree.Elem{}
 			a.dialect = dialects[0]
 			if n.Space != a.dialect.namespace {
 				a.dialect = dialects[1]

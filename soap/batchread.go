@@ -24,12 +24,12 @@ type batchItem struct {
 // readBatch reads the payload of a batch. The error is that of the whole; what is
 // wrong with one item is that item's.
 func (c *contract) readBatch(op *operation, payload xmltree.Elem) (*batchCall, error) {
-	d := &decoder{namespace: c.namespace}
-	if err := d.object(op.args, payload, nil); err != nil {
+	variables, err := c.decode(op, payload, 0)
+	if err != nil {
 		return nil, err
 	}
 	var asked struct{ AllOrNone bool }
-	if err := json.Unmarshal(d.out, &asked); err != nil {
+	if err := json.Unmarshal(variables, &asked); err != nil {
 		return nil, err // it was written a moment ago
 	}
 	call := &batchCall{together: asked.AllOrNone}
@@ -42,19 +42,17 @@ func (c *contract) readBatch(op *operation, payload xmltree.Elem) (*batchCall, e
 }
 
 func (c *contract) readItems(op *operation, inputs xmltree.Elem, call *batchCall) error {
-	d := &decoder{namespace: c.namespace}
+	d := &decoder{namespace: c.namespace, parts: op.args, top: inputs.Parent()}
 	list := op.args[0].typ
-	at := &place{name: inputsName}
-	if err := d.checkElement(inputs, at); err != nil {
+	if err := d.checkElement(inputs); err != nil {
 		return err
 	}
 	if !inputs.Blank() {
 		return fault.Input(inputsName, "the list holds text: put each item into an element %s", list.item.name)
 	}
 	for child := range inputs.Children() {
-		if d.find([]*part{list.item}, child) < 0 {
-			here := &place{parent: at, index: len(call.items)}
-			return fault.Input(here.String(), "there is no element %.100s here: the items of a batch are called %s", child.Name().Local, list.item.name)
+		if !d.isItem(list, child) {
+			return fault.Input(d.where(child), "there is no element %.100s here: the items of a batch are called %s", child.Name().Local, list.item.name)
 		}
 		if len(call.items) == maxItems {
 			return fault.Input(inputsName, "a batch takes at most %d items: send them in several calls", maxItems)
@@ -66,13 +64,13 @@ func (c *contract) readItems(op *operation, inputs xmltree.Elem, call *batchCall
 
 // readItem reads one item. Its paths begin at the item.
 func (c *contract) readItem(op *operation, e xmltree.Elem) (item batchItem) {
-	d := &decoder{namespace: c.namespace, out: make([]byte, 0, 256)}
 	parts := op.args[0].typ.item.typ.fields
+	d := &decoder{namespace: c.namespace, parts: parts, top: e, out: make([]byte, 0, 256)}
 	for child := range e.Children() {
-		if i := d.find(parts, child); i < 0 || parts[i].name != refName || !parts[i].aside {
+		if i := d.find(parts, 0, child); i < 0 || parts[i].name != refName || !parts[i].aside {
 			continue
 		}
-		if null, err := d.isNil(child, nil); null || err != nil {
+		if null, err := d.isNil(child); null || err != nil {
 			item.err = err
 			continue
 		}
@@ -82,7 +80,7 @@ func (c *contract) readItem(op *operation, e xmltree.Elem) (item batchItem) {
 			item.err = fault.Input(refName, "a clientRef is a text of at most %d bytes", maxRef)
 		}
 	}
-	if null, err := d.isNil(e, nil); null || err != nil {
+	if null, err := d.isNil(e); null || err != nil {
 		if item.err = err; err == nil {
 			item.err = fault.Input("", "the item is nil")
 		}
@@ -92,7 +90,7 @@ func (c *contract) readItem(op *operation, e xmltree.Elem) (item batchItem) {
 		return item
 	}
 	d.out = append(append(append(d.out, `{"`...), op.one.args[0].name...), `":`...)
-	if item.err = d.object(parts, e, nil); item.err == nil {
+	if item.err = d.object(parts, e); item.err == nil {
 		item.variables = append(d.out, '}')
 	}
 	return item

@@ -1,133 +1,111 @@
 package soap
 
 import (
-	"strconv"
+	"slices"
 	"strings"
 
 	"tidings/fault"
 	"tidings/xmltree"
 )
 
-// place is where in the arguments a value stands, linked to what it is part of.
-// It becomes text only when it is to blame.
-type place struct {
-	parent *place
-	name   string
-	index  int // of a list item; the name is empty then
-}
-
-func (p *place) String() string {
-	if p == nil {
-		return ""
-	}
-	above := p.parent.String()
-	switch {
-	case p.name == "":
-		return above + "[" + strconv.Itoa(p.index) + "]"
-	case above == "":
-		return p.name
-	}
-	return above + "." + p.name
-}
-
 // decoder turns elements into the JSON of variables. Children may come in any
 // order, with or without the namespace, because clients differ there; but none
 // may be unknown or come twice.
 type decoder struct {
 	namespace string
+	parts     []*part      // what may stand in top
+	top       xmltree.Elem // the element that is read; paths begin inside of it
 	out       []byte
-	places    []place // room for those to come, made for many at a time
-	flags     []bool  // the same
+	marks     []mark // for each part of the objects that are being read, the innermost last
 }
 
-// inside is the place of the element called name inside of another one.
-func (d *decoder) inside(parent *place, name string) *place {
-	return d.place(place{parent: parent, name: name})
-}
+// mark is what has come of a part.
+type mark uint8
 
-// item is the place of an item inside of a list.
-func (d *decoder) item(list *place, index int) *place {
-	return d.place(place{parent: list, index: index})
-}
-
-func (d *decoder) place(p place) *place {
-	if len(d.places) == 0 {
-		d.places = make([]place, 16)
-	}
-	at := &d.places[0]
-	d.places = d.places[1:]
-	*at = p
-	return at
-}
-
-// unset returns n flags that are false.
-func (d *decoder) unset(n int) []bool {
-	if len(d.flags) < n {
-		d.flags = make([]bool, max(128, n))
-	}
-	flags := d.flags[:n:n]
-	d.flags = d.flags[n:]
-	return flags
-}
+const (
+	markSeen  mark = 1 << iota // its element, which may be nil
+	markGiven                  // a value
+)
 
 // variables decodes the payload of an operation.
 func (c *contract) variables(op *operation, payload xmltree.Elem) ([]byte, error) {
-	d := &decoder{namespace: c.namespace, out: make([]byte, 0, 512)}
-	if err := d.object(op.args, payload, nil); err != nil {
-		return nil, err
-	}
-	return d.out, nil
+	from, to := payload.Span()
+	return c.decode(op, payload, to-from)
 }
 
-func (d *decoder) object(parts []*part, e xmltree.Elem, at *place) error {
-	if err := d.checkElement(e, at); err != nil {
+// decode is variables, with an idea of how many bytes there will be.
+func (c *contract) decode(op *operation, payload xmltree.Elem, likely int) ([]byte, error) {
+	var marks [64]mark
+	d := decoder{namespace: c.namespace, parts: op.args, top: payload, out: make([]byte, 0, 64+likely), marks: marks[:0]}
+	err := d.object(op.args, payload)
+	return d.out, err
+}
+
+func (d *decoder) object(parts []*part, e xmltree.Elem) error {
+	if err := d.checkElement(e); err != nil {
 		return err
 	}
 	if !e.Blank() {
-		return fault.Input(at.String(), "there is text where elements are expected")
+		return fault.Input(d.where(e), "there is text where elements are expected")
 	}
-	var clears xmltree.Elem
-	seen, given := d.unset(len(parts)), d.unset(len(parts))
-	d.out = append(d.out, '{')
-	for child := range e.Children() {
-		here := d.inside(at, child.Name().Local)
-		i := d.find(parts, child)
-		if i < 0 {
-			return d.unknown(parts, child, here)
-		}
-		if seen[i] {
-			return fault.Input(here.String(), "the element is given twice")
-		}
-		null, err := d.isNil(child, here)
-		seen[i], given[i] = true, !null
-		switch {
-		case err != nil:
-			return err
-		case null: // means "not given"
-			continue
-		case parts[i].clears:
-			clears = child
-			continue
-		case parts[i].aside:
-			continue
-		}
-		d.member(parts[i].member())
-		if err := d.value(parts[i].typ, child, here); err != nil {
-			return err
-		}
+	from := len(d.marks) // of those inside of it, which make d.marks longer, nothing stays
+	for range parts {
+		d.marks = append(d.marks, 0)
+	}
+	clears, err := d.members(parts, from, e)
+	if err != nil {
+		return err
 	}
 	for i, p := range parts {
-		if !given[i] && !p.optional {
-			return fault.Input(d.inside(at, p.name).String(), "the element is missing")
+		if d.marks[from+i]&markGiven == 0 && !p.optional {
+			return fault.Input(d.below(e, p.name), "the element is missing")
 		}
 	}
 	if clears.Exists() {
-		if err := d.clear(parts, given, clears, at); err != nil {
+		if err := d.clear(parts, d.marks[from:], clears); err != nil {
 			return err
 		}
 	}
+	d.marks = d.marks[:from]
 	d.out = append(d.out, '}')
 	return nil
+}
+
+// members writes what is given of the parts of an object, whose marks begin at
+// from. It returns the element that names those to clear, if there is one.
+func (d *decoder) members(parts []*part, from int, e xmltree.Elem) (clears xmltree.Elem, err error) {
+	d.out = append(d.out, '{')
+	next := 0
+	for child := range e.Children() {
+		i := d.find(parts, next, child)
+		if i < 0 {
+			return clears, d.unknown(parts, child)
+		}
+		next = i + 1
+		if d.marks[from+i]&markSeen != 0 {
+			return clears, fault.Input(d.where(child), "the element is given twice")
+		}
+		d.marks[from+i] = markSeen
+		null, err := d.isNil(child)
+		switch {
+		case err != nil:
+			return clears, err
+		case null: // means "not given"
+			continue
+		}
+		d.marks[from+i] |= markGiven
+		switch p := parts[i]; {
+		case p.clears:
+			clears = child
+		case p.aside:
+		default:
+			d.member(p.member())
+			if err := d.value(p.typ, child); err != nil {
+				return clears, err
+			}
+		}
+	}
+	return clears, nil
 }
 
 func (d *decoder) member(name string) {
@@ -137,109 +115,116 @@ func (d *decoder) member(name string) {
 	d.out = append(append(append(d.out, '"'), name...), `":`...)
 }
 
-// find returns the index of the part that e is, -1 for none.
-func (d *decoder) find(parts []*part, e xmltree.Elem) int {
+// find returns the index of the part that e is, -1 for none. It looks from next
+// on first: most clients write the elements in their order.
+func (d *decoder) find(parts []*part, next int, e xmltree.Elem) int {
 	n := e.Name()
 	if n.Space != "" && n.Space != d.namespace {
 		return -1
 	}
-	for i, p := range parts {
-		if p.name == n.Local {
+	for i := next; i < len(parts); i++ {
+		if parts[i].name == n.Local {
+			return i
+		}
+	}
+	for i := range min(next, len(parts)) {
+		if parts[i].name == n.Local {
 			return i
 		}
 	}
 	return -1
 }
 
-func (d *decoder) isNil(e xmltree.Elem, at *place) (bool, error) {
-	value, _ := e.Attr(xsiNS, "nil")
+func (d *decoder) isNil(e xmltree.Elem) (bool, error) {
+	value, said := e.Attr(xsiNS, "nil")
+	if !said {
+		return false, nil
+	}
 	switch xmltree.Trim(value) {
 	case "", "0", "false":
 		return false, nil
 	case "1", "true":
 		if e.HasElements() || e.Text() != "" {
-			return false, fault.Input(at.String(), "the element is nil and has a value")
+			return false, fault.Input(d.where(e), "the element is nil and has a value")
 		}
 		return true, nil
 	}
-	return false, fault.Input(at.String(), "xsi:nil is neither true nor false")
+	return false, fault.Input(d.where(e), "xsi:nil is neither true nor false")
 }
 
 // unknown says that there is no such element, and which there are.
-func (d *decoder) unknown(parts []*part, e xmltree.Elem, at *place) error {
-	n := e.Name()
+func (d *decoder) unknown(parts []*part, e xmltree.Elem) error {
+	n, at := e.Name(), d.where(e)
 	if n.Space != "" && n.Space != d.namespace {
-		return fault.Input(at.String(), "there is no element %.100s of the namespace %.100q here: those of this service are of %q", n.Local, n.Space, d.namespace)
+		return fault.Input(at, "there is no element %.100s of the namespace %.100q here: those of this service are of %q", n.Local, n.Space, d.namespace)
 	}
 	var names []string
 	for _, p := range parts {
 		names = append(names, p.name)
 	}
 	if len(names) == 0 || len(names) > 12 {
-		return fault.Input(at.String(), "there is no element %.100s here: the WSDL says which there are", n.Local)
+		return fault.Input(at, "there is no element %.100s here: the WSDL says which there are", n.Local)
 	}
-	return fault.Input(at.String(), "there is no element %.100s here, but %s", n.Local, strings.Join(names, ", "))
+	return fault.Input(at, "there is no element %.100s here, but %s", n.Local, strings.Join(names, ", "))
 }
 
 // checkElement refuses references between elements, which SOAP 1.1 encoding had.
-func (d *decoder) checkElement(e xmltree.Elem, at *place) error {
+func (d *decoder) checkElement(e xmltree.Elem) error {
 	if _, ok := e.Attr("", "href"); ok {
-		return fault.Input(at.String(), "references to other elements are not supported: write the value in place")
+		return fault.Input(d.where(e), "references to other elements are not supported: write the value in place")
 	}
 	return nil
 }
 
-func (d *decoder) value(t *xsdType, e xmltree.Elem, at *place) error {
+func (d *decoder) value(t *xsdType, e xmltree.Elem) error {
 	switch t.form {
 	case formObject:
-		return d.object(t.fields, e, at)
+		return d.object(t.fields, e)
 	case formList:
-		return d.list(t, e, at)
+		return d.list(t, e)
 	}
-	if err := d.checkElement(e, at); err != nil {
+	if err := d.checkElement(e); err != nil {
 		return err
 	}
-	if e.HasElements() {
-		return fault.Input(at.String(), "there are elements where a value is expected")
+	text, leaf := e.Value()
+	if !leaf {
+		return fault.Input(d.where(e), "there are elements where a value is expected")
 	}
-	out, err := t.appendValue(d.out, e.Text())
+	out, err := t.appendValue(d.out, text)
 	switch {
 	case err != nil && e.Blank():
-		return fault.Input(at.String(), "the element is empty: give it a value, or leave it out where it may be")
+		return fault.Input(d.where(e), "the element is empty: give it a value, or leave it out where it may be")
 	case err != nil:
-		return fault.Input(at.String(), "%s", err)
+		return fault.Input(d.where(e), "%s", err)
 	}
 	d.out = out
 	return nil
 }
 
-func (d *decoder) list(t *xsdType, e xmltree.Elem, at *place) error {
-	if err := d.checkElement(e, at); err != nil {
+func (d *decoder) list(t *xsdType, e xmltree.Elem) error {
+	if err := d.checkElement(e); err != nil {
 		return err
 	}
 	if !e.Blank() {
-		return fault.Input(at.String(), "the list holds text: put each value into an element %s", t.item.name)
+		return fault.Input(d.where(e), "the list holds text: put each value into an element %s", t.item.name)
 	}
 	d.out = append(d.out, '[')
-	index := 0
 	for child := range e.Children() {
-		here := d.item(at, index)
-		if d.find([]*part{t.item}, child) < 0 {
-			return fault.Input(here.String(), "there is no element %.100s here: the values of a list are called %s", child.Name().Local, t.item.name)
+		if !d.isItem(t, child) {
+			return fault.Input(d.where(child), "there is no element %.100s here: the values of a list are called %s", child.Name().Local, t.item.name)
 		}
-		null, err := d.isNil(child, here)
+		null, err := d.isNil(child)
 		if err != nil {
 			return err
 		}
-		if index > 0 {
+		if d.out[len(d.out)-1] != '[' {
 			d.out = append(d.out, ',')
 		}
-		index++
 		if null {
 			d.out = append(d.out, "null"...) // refused by the schema where an item may not be null
 			continue
 		}
-		if err := d.value(t.item.typ, child, here); err != nil {
+		if err := d.value(t.item.typ, child); err != nil {
 			return err
 		}
 	}
@@ -247,26 +232,29 @@ func (d *decoder) list(t *xsdType, e xmltree.Elem, at *place) error {
 	return nil
 }
 
+// isItem reports whether an element is called as those of a list are.
+func (d *decoder) isItem(list *xsdType, e xmltree.Elem) bool {
+	n := e.Name()
+	return n.Local == list.item.name && (n.Space == "" || n.Space == d.namespace)
+}
+
 // clear reads the names of fields to set to null.
-func (d *decoder) clear(parts []*part, given []bool, e xmltree.Elem, at *place) error {
-	here := d.inside(at, clearName)
-	names := &decoder{namespace: d.namespace}
-	if err := names.list(clearList, e, here); err != nil {
+func (d *decoder) clear(parts []*part, marks []mark, e xmltree.Elem) error {
+	names := *d // whose output nobody needs
+	names.out = nil
+	if err := names.list(clearList, e); err != nil {
 		return err
 	}
 	for item := range e.Children() {
 		field := xmltree.Trim(item.Text())
-		i := 0
-		for i < len(parts) && parts[i].name != field {
-			i++
-		}
+		i := slices.IndexFunc(parts, func(p *part) bool { return p.name == field })
 		switch {
-		case i == len(parts) || parts[i].clears || !parts[i].optional:
-			return fault.Input(here.String(), "there is no field %.100q that can be cleared", field)
-		case given[i]:
-			return fault.Input(here.String(), "the field %s is given a value, or cleared, already", field)
+		case i < 0 || parts[i].clears || !parts[i].optional:
+			return fault.Input(d.where(e), "there is no field %.100q that can be cleared", field)
+		case marks[i]&markGiven != 0:
+			return fault.Input(d.where(e), "the field %s is given a value, or cleared, already", field)
 		}
-		given[i] = true
+		marks[i] |= markGiven
 		d.member(parts[i].member())
 		d.out = append(d.out, "null"...)
 	}

@@ -29,9 +29,12 @@ const maxBlocks = 100
 
 const xsiNS = "http://www.w3.org/2001/XMLSchema-instance"
 
-// versionOf is the version that a media type stands for.
-func versionOf(contentType string) version {
-	if m := mediaOf(contentType); m.kind == mediaType[soap12] {
+// versionOf is the version that a Content-Type stands for.
+func versionOf(contentType string) version { return mediaOf(contentType).version() }
+
+// version is the version that a media type stands for.
+func (m media) version() version {
+	if m.kind == mediaType[soap12] {
 		return soap12
 	}
 	return soap11
@@ -43,18 +46,19 @@ func (v version) contentType() string { return mediaType[v] + "; charset=utf-8" 
 // request is an envelope that was read.
 type request struct {
 	version version
-	size    int            // of the envelope, in bytes
-	tree    *xmltree.Tree  // of the whole, decrypted
-	headers []xmltree.Elem // the blocks that are meant for us
-	body    xmltree.Elem   // the Body
-	payload xmltree.Elem   // the one element of the body
-	action  string         // of the media type, or empty
-	sent    *graphql.Sent  // how its gateway calls it; nil: not at all
-	named   bool           // its idempotency key is the wsa:MessageID
-	private bool           // nobody on the way could read or change it
-	network string         // where an anonymous sender is, followed by a blank; empty: the sender has a name
-	echo    []byte         // the Security header of the answer, or empty
-	op      *operation     // what the payload names; nil until it was looked up
+	size    int             // of the envelope, in bytes
+	tree    *xmltree.Tree   // of the whole, decrypted
+	headers []xmltree.Elem  // the blocks that are meant for us
+	few     [4]xmltree.Elem // the room for those of most envelopes
+	body    xmltree.Elem    // the Body
+	payload xmltree.Elem    // the one element of the body
+	action  string          // of the media type, or empty
+	sent    *graphql.Sent   // how its gateway calls it; nil: not at all
+	named   bool            // its idempotency key is the wsa:MessageID
+	private bool            // nobody on the way could read or change it
+	network string          // where an anonymous sender is, followed by a blank; empty: the sender has a name
+	echo    []byte          // the Security header of the answer, or empty
+	op      *operation      // what the payload names; nil until it was looked up
 
 	signed *wssec.Signed // what its signature proves; nil: nothing
 
@@ -72,7 +76,8 @@ type request struct {
 // many bytes an envelope may have.
 func readEnvelope(data []byte, contentType, own string, most int, open func(*request) *failure) (*request, *failure) {
 	media := mediaOf(contentType)
-	r := &request{action: media.action, version: versionOf(contentType), size: len(data)}
+	r := &request{action: media.action, version: media.version(), size: len(data)}
+	r.headers = r.few[:0]
 	var err error
 	if r.tree, err = xmltree.ScanWithin(data, media.charset, most); err != nil {
 		return r, failed(err)

@@ -206,8 +206,7 @@ func (s *Service) submit(ctx context.Context, who auth.Principal, op *operation,
 
 // readInputs reads the items of a submission.
 func (c *contract) readInputs(op *operation, payload xmltree.Elem) ([]job.Input, error) {
-	d := &decoder{namespace: c.namespace}
-	if err := d.object(op.args, payload, nil); err != nil {
+	if _, err := c.decode(op, payload, 0); err != nil {
 		return nil, err
 	}
 	var inputs []job.Input
@@ -228,15 +227,15 @@ func (c *contract) readInputs(op *operation, payload xmltree.Elem) ([]job.Input,
 
 // checkInputs refuses a list that is none of items.
 func (c *contract) checkInputs(op *operation, list xmltree.Elem) error {
-	d := &decoder{namespace: c.namespace}
-	if err := d.checkElement(list, &place{name: inputsName}); err != nil {
+	d := &decoder{namespace: c.namespace, parts: op.args, top: list.Parent()}
+	if err := d.checkElement(list); err != nil {
 		return err
 	}
 	if !list.Blank() {
 		return fault.Input(inputsName, "the list holds text: put each item into an element item")
 	}
 	for e := range list.Children() {
-		if d.find([]*part{op.args[0].typ.item}, e) < 0 {
+		if !d.isItem(op.args[0].typ, e) {
 			return fault.Input(inputsName, "there is no element %.100s here: the items are called item", e.Name().Local)
 		}
 	}

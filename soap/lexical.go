@@ -102,17 +102,18 @@ func parseDate(text string) (string, error) {
 // appendJSONString quotes s, which is valid UTF-8: the scanner saw to that.
 func appendJSONString(out []byte, s string) []byte {
 	out = append(out, '"')
+	from := 0
 	for i := range len(s) {
 		switch c := s[i]; {
 		case c == '"', c == '\\':
-			out = append(out, '\\', c)
+			out = append(append(out, s[from:i]...), '\\', c)
+			from = i + 1
 		case c < ' ':
-			out = append(out, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-		default:
-			out = append(out, c)
+			out = append(append(out, s[from:i]...), '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+			from = i + 1
 		}
 	}
-	return append(out, '"')
+	return append(append(out, s[from:]...), '"')
 }
 
 const hexDigits = "0123456789abcdef"
