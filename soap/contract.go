@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"tidings/schema"
 )
@@ -16,6 +17,7 @@ type contract struct {
 	operations                  []*operation
 	types                       []*xsdType // in the order of their names
 	byName                      map[string]*operation
+	opening                     [2]string // of an answer, up to its header, by version of SOAP
 	rule                        ActionRule
 	preview                     bool // not locked, beside versions that are
 }
@@ -34,6 +36,9 @@ type operation struct {
 	several  bool       // the document has several root fields: the result holds each
 	wakes    string     // of kindPull: the subscription whose events it tells
 	batch    *operation // of kindSubmit: what does the same at once
+
+	start, end string       // what stands around the result in an answer
+	size       atomic.Int32 // how large the next answer will be, as far as that can be guessed
 }
 
 // resultName is the one child of every response element, and the alias of the
@@ -81,6 +86,7 @@ func newContract(m *schema.Model, o Options) (*contract, error) {
 		c.byName[op.name] = op
 		op.headed = o.headed(op)
 	}
+	c.write()
 	return c, nil
 }
 

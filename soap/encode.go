@@ -1,6 +1,7 @@
 package soap
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -221,14 +222,48 @@ func (e resultError) path() string {
 	return b.String()
 }
 
+// answered reads the response to the operation's document and writes the envelope
+// that answers r, or says how it failed.
+func (c *contract) answered(op *operation, r *request, body []byte) ([]byte, *failure) {
+	if out, ok := c.quick(op, r, body); ok {
+		return out, nil
+	}
+	res, err := op.read(body)
+	if err != nil {
+		return nil, failed(err)
+	}
+	f, left := op.verdict(res)
+	if f != nil {
+		return nil, f
+	}
+	out, err := c.answer(op, r, res, left)
+	if err != nil {
+		return nil, failed(err)
+	}
+	return out, nil
+}
+
+// quick writes the envelope in one pass over a response that holds a result and
+// nothing else, as nearly all do. Anything else is not ok.
+func (c *contract) quick(op *operation, r *request, body []byte) (out []byte, ok bool) {
+	const before, after = `{"data":{"` + resultName + `":`, `}}`
+	if op.several || !bytes.HasPrefix(body, []byte(before)) {
+		return nil, false
+	}
+	reader := jsonReader{data: body, pos: len(before)}
+	if reader.peek() == 'n' {
+		return nil, false
+	}
+	out, err := op.result.append(c.begin(op, r, nil, len(body)), &reader)
+	if err != nil || string(body[reader.pos:]) != after {
+		return nil, false
+	}
+	return c.end(op, out), true
+}
+
 // answer writes the envelope that answers r with a result.
 func (c *contract) answer(op *operation, r *request, res result, errors []resultError) ([]byte, error) {
-	header := r.addressing.appendReply(r.echo, c.defaultAction(op.name+"Response"))
-	if len(errors) > 0 {
-		header = appendErrors(header, errors)
-	}
-	out := beginBody(make([]byte, 0, 1024+2*len(res.root)), r.version, c.namespace, header)
-	out = append(append(append(out, "<tns:"...), op.name...), "Response>"...)
+	out := c.begin(op, r, errors, len(res.root))
 	if res.root == nil && op.result.nillable {
 		res.root = []byte("null")
 	}
@@ -238,8 +273,31 @@ func (c *contract) answer(op *operation, r *request, res result, errors []result
 			return nil, fmt.Errorf("encode the result of %s: %w", op.name, err)
 		}
 	}
-	out = append(append(append(out, "</tns:"...), op.name...), "Response></soap:Body></soap:Envelope>"...)
-	return out, nil
+	return c.end(op, out), nil
+}
+
+// begin writes up to the result, which has so many bytes as JSON.
+func (c *contract) begin(op *operation, r *request, errors []resultError, size int) []byte {
+	var header []byte
+	if r.addressing.dialect != nil {
+		header = r.addressing.appendReply(r.echo, c.defaultAction(op.name+"Response"))
+	} else {
+		header = r.echo
+	}
+	if len(errors) > 0 {
+		header = appendErrors(header, errors)
+	}
+	out := make([]byte, 0, max(512+size+size/2+len(header), int(op.size.Load())))
+	out = append(out, c.opening[r.version]...)
+	out = appendHeader(out, header)
+	return append(out, op.start...)
+}
+
+// end writes what follows the result.
+func (c *contract) end(op *operation, out []byte) []byte {
+	out = append(out, op.end...)
+	op.size.Store(int32(min(len(out)+len(out)/8, 16<<10))) // the next one is often as large
+	return out
 }
 
 func appendErrors(out []byte, errors []resultError) []byte {
@@ -260,18 +318,19 @@ func (p *part) append(out []byte, r *jsonReader) ([]byte, error) {
 	if r.null() {
 		switch {
 		case p.nillable:
-			return append(append(append(out, "<tns:"...), p.name...), ` xsi:nil="true"/>`...), nil
+			return append(out, p.nilled...), nil
 		case p.optional:
 			return out, nil
 		}
 		return nil, fmt.Errorf("%s is null", p.name)
 	}
-	out = append(append(append(out, "<tns:"...), p.name...), '>')
-	out, err := p.typ.append(out, r)
-	if err != nil {
-		return nil, err
-	}
-	return append(append(append(out, "</tns:"...), p.name...), '>'), nil
+	return p.appendValue(out, r)
+}
+
+// appendValue is append for a value that is not null.
+func (p *part) appendValue(out []byte, r *jsonReader) ([]byte, error) {
+	out, err := p.typ.append(append(out, p.start...), r)
+	return append(out, p.end...), err
 }
 
 // append writes the content of an element of the type. The members of an object
@@ -291,6 +350,9 @@ func (t *xsdType) append(out []byte, r *jsonReader) ([]byte, error) {
 		return t.appendCustomary(out, r)
 	}
 	if r.peek() == '"' {
+		if text, ok := r.literally(); ok {
+			return append(out, text...), nil
+		}
 		text, err := r.string()
 		if err != nil {
 			return nil, err
@@ -326,20 +388,12 @@ func (t *xsdType) appendObject(out []byte, r *jsonReader) ([]byte, error) {
 		return nil, errJSON
 	}
 	for i, f := range t.fields {
-		more, err := r.more(i == 0, '}')
-		if err != nil {
-			return nil, err
+		if !r.comes(i == 0, f.key) {
+			if err := t.expect(i == 0, f, r); err != nil {
+				return nil, err
+			}
 		}
-		if !more {
-			return nil, fmt.Errorf("%s lacks %s", t.name, f.name)
-		}
-		name, err := r.key()
-		if err != nil {
-			return nil, err
-		}
-		if string(name) != f.name {
-			return nil, fmt.Errorf("%s has %s in place of %s", t.name, name, f.name)
-		}
+		var err error
 		if out, err = f.append(out, r); err != nil {
 			return nil, err
 		}
@@ -350,21 +404,41 @@ func (t *xsdType) appendObject(out []byte, r *jsonReader) ([]byte, error) {
 	return out, nil
 }
 
+// expect consumes the name of a field that must come next.
+func (t *xsdType) expect(first bool, f *part, r *jsonReader) error {
+	more, err := r.more(first, '}')
+	if err != nil {
+		return err
+	}
+	if !more {
+		return fmt.Errorf("%s lacks %s", t.name, f.name)
+	}
+	name, err := r.key()
+	if err != nil {
+		return err
+	}
+	if string(name) != f.name {
+		return fmt.Errorf("%s has %s in place of %s", t.name, name, f.name)
+	}
+	return nil
+}
+
 func (t *xsdType) appendList(out []byte, r *jsonReader) ([]byte, error) {
 	if !r.take('[') {
 		return nil, errJSON
 	}
-	item := *t.item
-	item.optional = false // a null item is nil, or wrong
 	for first := true; ; first = false {
 		more, err := r.more(first, ']')
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if !more {
+		case !more:
 			return out, nil
+		case r.null() && t.item.nillable:
+			out = append(out, t.item.nilled...)
+			continue
 		}
-		if out, err = item.append(out, r); err != nil {
+		if out, err = t.item.appendValue(out, r); err != nil {
 			return nil, err
 		}
 	}

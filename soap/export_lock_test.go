@@ -18,6 +18,10 @@ func LockedWSDL(l *Lock, o Options, twelve bool) ([]byte, error) {
 func NotInLocks() []string {
 	known := map[string]bool{
 		"operation.headed": true, // by the service's settings
+		"operation.size":   true, // guessed anew
+		"operation.start":  true, // written anew, as what follows
+		"operation.end":    true,
+		"part.written":     true,
 		"xsdType.origin":   true, // for messages
 		"xsdType.width":    true, // counted anew
 	}

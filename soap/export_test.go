@@ -91,15 +91,11 @@ func (c *Codec) Decode(envelope []byte, contentType string) (operation string, v
 // Encode writes the answer to a response of the engine, or the fault.
 func (c *Codec) Encode(operation string, response []byte) ([]byte, error) {
 	op := c.contract.byName[operation]
-	res, err := op.read(response)
-	if err != nil {
-		return nil, err
-	}
-	f, left := op.verdict(res)
+	out, f := c.contract.answered(op, &request{}, response)
 	if f != nil {
 		return nil, f.Error
 	}
-	return c.contract.answer(op, &request{}, res, left)
+	return out, nil
 }
 
 // Lexical reads a value of a GraphQL scalar and returns it as JSON.

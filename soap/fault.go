@@ -166,11 +166,20 @@ func (f *failure) detail(out []byte) []byte {
 // beginBody writes up to the first child of the body, with the header if there
 // is one. The prefixes soap, tns and xsi hold in the whole answer.
 func beginBody(out []byte, v version, namespace string, header []byte) []byte {
+	return appendHeader(appendOpening(out, v, namespace), header)
+}
+
+// appendOpening writes up to the header.
+func appendOpening(out []byte, v version, namespace string) []byte {
 	out = append(out, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"+`<soap:Envelope xmlns:soap="`...)
 	out = append(out, envelopeNS[v]...)
 	out = append(out, `" xmlns:tns="`...)
 	out = xmltree.AppendText(out, namespace)
-	out = append(out, `" xmlns:xsi="`+xsiNS+`">`...)
+	return append(out, `" xmlns:xsi="`+xsiNS+`">`...)
+}
+
+// appendHeader writes the header, if there is one, and begins the body.
+func appendHeader(out, header []byte) []byte {
 	if len(header) > 0 {
 		out = append(append(append(out, "<soap:Header>"...), header...), "</soap:Header>"...)
 	}

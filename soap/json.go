@@ -1,8 +1,11 @@
 package soap
 
 import (
+	"encoding/binary"
 	"errors"
+	"math/bits"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -88,6 +91,57 @@ func (r *jsonReader) string() ([]byte, error) {
 	}
 	return nil, errJSON
 }
+
+// comes consumes a member's name, in its quotes and with its colon, if it comes next
+// without any white space. first is whether no other came before it.
+func (r *jsonReader) comes(first bool, key string) bool {
+	at := r.pos
+	if !first {
+		if at == len(r.data) || r.data[at] != ',' {
+			return false
+		}
+		at++
+	}
+	if len(r.data)-at < len(key) || string(r.data[at:at+len(key)]) != key {
+		return false
+	}
+	r.pos = at + len(key)
+	return true
+}
+
+// literally consumes the string that comes next, a quote, if it stands for itself
+// in XML as well: it is of ASCII, without escapes and without < > &. It looks at
+// eight bytes at a time, as the scanner of xmltree does.
+func (r *jsonReader) literally() (text []byte, ok bool) {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	data := r.data[r.pos+1:]
+	i := 0
+	for ; i+8 <= len(data); i += 8 {
+		x := binary.LittleEndian.Uint64(data[i : i+8])
+		angle, quote, back := x|ones*2^ones*'>', x|ones*4^ones*'&', x^ones*'\\'
+		found := (x | (x-ones*' ')&^x | (angle-ones)&^angle | (quote-ones)&^quote | (back-ones)&^back) & highs
+		if found != 0 {
+			i += bits.TrailingZeros64(found) >> 3
+			break
+		}
+	}
+	for i < len(data) && literal[data[i]] {
+		i++
+	}
+	if i == len(data) || data[i] != '"' {
+		return nil, false
+	}
+	r.pos += i + 2
+	return data[:i], true
+}
+
+// literal marks the bytes that stand for themselves in a string of JSON and in XML.
+var literal = func() (t [256]bool) {
+	for c := ' '; c <= '~'; c++ {
+		t[c] = !strings.ContainsRune(`"\<>&`, c)
+	}
+	return t
+}()
 
 // unescape reads the rest of a string that has an escape at the position.
 func (r *jsonReader) unescape(from int) ([]byte, error) {

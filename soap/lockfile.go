@@ -180,6 +180,7 @@ func (f *lockFile) contract() (*contract, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
+	c.write()
 	return c, c.checkNames()
 }
 

@@ -95,7 +95,7 @@ func printable(s string) bool {
 // explained says of a key that was used before which one is meant, where the
 // caller sent none but a wsa:MessageID.
 func (r *request) explained(f *failure) *failure {
-	if r.named && f.Code == fault.Conflict && strings.HasPrefix(f.Message, graphql.KeyConflict) {
+	if f != nil && r.named && f.Code == fault.Conflict && strings.HasPrefix(f.Message, graphql.KeyConflict) {
 		f.Error = fault.New(fault.Conflict, "the wsa:MessageID was used for another call, or with other rights; give each message its own")
 	}
 	return f

@@ -50,17 +50,6 @@ func (s *Service) runDocument(ctx context.Context, who auth.Principal, op *opera
 		return nil, failed(err)
 	}
 	response := s.engine.Execute(ctx, who, asked)
-	res, err := op.read(response.Body)
-	if err != nil {
-		return nil, failed(err)
-	}
-	f, left := op.verdict(res)
-	if f != nil {
-		return nil, r.explained(f)
-	}
-	out, err := s.contract.answer(op, r, res, left)
-	if err != nil {
-		return nil, failed(err)
-	}
-	return out, nil
+	out, f := s.contract.answered(op, r, response.Body)
+	return out, r.explained(f)
 }

@@ -62,6 +62,8 @@ type part struct {
 	place  string
 	clears bool // fieldsToNull: the names of fields to set to null
 	aside  bool // no part of the variables: it is read by itself
+
+	written
 }
 
 // depth of an object's shape.
