@@ -77,7 +77,12 @@ type frame struct {
 
 func (s *scanner) document(at int) (err error) {
 	for at < len(s.src) {
-		if at, err = s.piece(at); err != nil {
+		if s.src[at] != '<' {
+			at, err = s.text(at)
+		} else {
+			at, err = s.markup(at)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -90,11 +95,8 @@ func (s *scanner) document(at int) (err error) {
 	return nil
 }
 
-// piece reads one piece: a run of text or one piece of markup.
-func (s *scanner) piece(at int) (int, error) {
-	if s.src[at] != '<' {
-		return s.text(at)
-	}
+// markup reads one piece of it.
+func (s *scanner) markup(at int) (int, error) {
 	switch s.at(at + 1) {
 	case '/':
 		return s.endTag(at)
@@ -108,15 +110,15 @@ func (s *scanner) piece(at int) (int, error) {
 
 func (s *scanner) text(from int) (at int, err error) {
 	at = afterIndent(s.src, from)
-	blank, cooked := true, false
-	if s.at(at) != '<' {
-		if at, cooked, err = s.characters(at); err != nil {
-			return at, err
-		}
-		blank = false
+	if at < len(s.src) && s.src[at] == '<' && s.depth > 0 {
+		return at, s.run(at, ends{uint32(from), uint32(at), false}, runBlank)
+	}
+	at, cooked, err := s.characters(at)
+	if err != nil {
+		return at, err
 	}
 	if s.depth == 0 {
-		if !blank && Trim(s.src[from:at]) != "" {
+		if Trim(s.src[from:at]) != "" {
 			return at, refuse(at, "there is text outside of the root element")
 		}
 		return at, nil
@@ -127,7 +129,7 @@ func (s *scanner) text(from int) (at int, err error) {
 			return at, err
 		}
 	}
-	return at, s.run(at, e, blank)
+	return at, s.run(at, e, 0)
 }
 
 // characters reads up to the markup that ends a run of text, and reports whether
@@ -153,17 +155,14 @@ func (s *scanner) characters(at int) (after int, cooked bool, err error) {
 }
 
 // run appends a run of character data, which was read up to at.
-func (s *scanner) run(at int, e ends, blank bool) error {
+func (s *scanner) run(at int, e ends, known uint8) error {
 	n, after := s.node()
 	if after > maxNodes {
 		return refuse(at, "there are more than %d elements and pieces of text", maxNodes)
 	}
-	n.from, n.end, n.after = e.from, e.to, after
+	n.from, n.end, n.after, n.count = e.from, e.to, after, known
 	if e.cooked {
-		n.count = runCooked
-	}
-	if blank {
-		n.count |= runBlank
+		n.count |= runCooked
 	}
 	return nil
 }
@@ -171,12 +170,17 @@ func (s *scanner) run(at int, e ends, blank bool) error {
 // node appends a node, all zeros, and says where the next one will be.
 func (s *scanner) node() (n *node, after uint32) {
 	if s.used == len(s.nodes) {
-		s.nodes = append(s.nodes, node{})
-		s.nodes = s.nodes[:cap(s.nodes)]
+		s.grow()
 	}
 	n = &s.nodes[s.used]
 	s.used++
 	return n, uint32(s.used)
+}
+
+// grow makes room for more nodes.
+func (s *scanner) grow() {
+	s.nodes = append(s.nodes, node{})
+	s.nodes = s.nodes[:cap(s.nodes)]
 }
 
 // declaration reads what begins with "<!": comments and CDATA sections.
@@ -205,7 +209,7 @@ func (s *scanner) declaration(at int) (after int, err error) {
 		e = s.add(strings.ReplaceAll(strings.ReplaceAll(raw, "\r\n", "\n"), "\r", "\n"))
 	}
 	after = from + n + len("]]>")
-	return after, s.run(after, e, false)
+	return after, s.run(after, e, 0)
 }
 
 func (s *scanner) comment(at int) (after int, err error) {

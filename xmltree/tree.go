@@ -196,6 +196,13 @@ func (e Elem) HasElements() bool {
 
 // Attr returns an attribute's value.
 func (e Elem) Attr(space, local string) (string, bool) {
+	if e.tree.nodes[e.at].count == 0 {
+		return "", false
+	}
+	return e.attr(space, local)
+}
+
+func (e Elem) attr(space, local string) (string, bool) {
 	attrs := e.tree.attrsOf(e.node())
 	for i := range attrs {
 		if a := &attrs[i]; e.tree.attrLocal(a) == local && e.tree.uri(a.space) == space {
