@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/rand"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -105,7 +104,7 @@ func (g *Gateway) post(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "send the envelope as it is, or in one of the codings "+codings, http.StatusUnsupportedMediaType)
 		return
 	}
-	envelope, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(g.options.MaxEnvelope)))
+	envelope, err := g.read(w, r)
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		http.Error(w, "the envelope is larger than "+strconv.Itoa(g.options.MaxEnvelope)+" bytes", http.StatusRequestEntityTooLarge)
 		return
@@ -115,6 +114,16 @@ func (g *Gateway) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	g.forward(w, r, envelope, coding)
+}
+
+// read reads the envelope. For what the caller says there will be, up to
+// roomAtOnce, there is room at once; for more only as it comes.
+func (g *Gateway) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	const roomAtOnce = 64 << 10
+	likely := min(max(r.ContentLength, 0), roomAtOnce)
+	envelope := bytes.NewBuffer(make([]byte, 0, likely+bytes.MinRead))
+	_, err := envelope.ReadFrom(http.MaxBytesReader(w, r.Body, int64(g.options.MaxEnvelope)))
+	return envelope.Bytes(), err
 }
 
 // forward hands the envelope to a worker and its answer to the caller.
