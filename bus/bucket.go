@@ -90,8 +90,9 @@ func (b *Bus) bucketConfig(name string, o BucketOptions) jetstream.StreamConfig 
 		MaxAge:            o.MaxAge,
 		Discard:           jetstream.DiscardNew,
 		DenyDelete:        true,
-		AllowRollup:       true,
-		AllowDirect:       true,
+		// By a header of theirs, who may write one key could purge all others.
+		AllowRollup: false,
+		AllowDirect: true,
 	}
 	if o.Forget {
 		c.Discard = jetstream.DiscardOld

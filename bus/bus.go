@@ -70,6 +70,10 @@ type Options struct {
 	// Existing makes Open fail when there is no log, instead of creating one:
 	// for those who come to look.
 	Existing bool
+	// Edit makes Open, and what opens buckets and queues, change the streams that
+	// are there to what the options say: copies, bounds, how many messages of a
+	// subject are kept. It is for those who set a bus up.
+	Edit bool
 	// Memory keeps the log in memory at an external server too, for tests.
 	Memory bool
 	// Logger takes what operators should know. Nil is silent.
@@ -95,6 +99,7 @@ type Bus struct {
 	nears    nears
 	links    links
 	denials  denials
+	kept     keeping
 
 	// replicated: a direct get may be answered by one who is behind.
 	replicated atomic.Bool

@@ -100,18 +100,26 @@ func refusedSubject(err error) (action, subject string) {
 	return action, m[2]
 }
 
-// heldBy is what a subscription needs before it can be relied on: it returns the
-// refusal if the server has refused it. Call it after a flush.
-func heldBy(nc *nats.Conn, subject string) error {
-	err := nc.LastError()
-	if err == nil || !errors.Is(err, nats.ErrPermissionViolation) {
-		return nil
+// held returns the refusal if the server has refused a subscription of this
+// subject: without it, it can be relied on. Call it after a flush.
+func (b *Bus) held(subject string) error {
+	const action = "subscribe to"
+	if b.denials.knows(action + " " + subject) {
+		return denied(action, subject)
 	}
-	action, refused := refusedSubject(err)
-	if refused != subject || action == "publish on" {
-		return nil
+	if err := b.nc.LastError(); errors.Is(err, nats.ErrPermissionViolation) { // which comes before it is told
+		if was, refused := refusedSubject(err); was == action && refused == subject {
+			return denied(action, subject)
+		}
 	}
-	return denied(action, subject)
+	return nil
+}
+
+// knows reports whether something was refused a moment ago.
+func (d *denials) knows(what string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Since(d.told[what]) < patience
 }
 
 // exchange sends a request and waits for the answer, or for the server's refusal.

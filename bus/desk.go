@@ -56,7 +56,7 @@ func (d *Desk) Open(ctx context.Context, subject string) (shut func(), err error
 		shut()
 		return nil, fmt.Errorf("answer %s: %w", subject, unavailable(err))
 	}
-	if err := heldBy(d.bus.nc, subject); err != nil {
+	if err := d.bus.held(subject); err != nil {
 		shut()
 		return nil, fmt.Errorf("answer %s: %w", subject, err)
 	}

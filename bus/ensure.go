@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -12,12 +16,48 @@ import (
 // credentials of this process may not create it. The remedy is in the text.
 var ErrNotSetUp = errors.New("is not there, and the credentials of this process may not create it: run `api bus setup` with those of the admin role")
 
-// ensure returns a stream, and creates it when it is absent.
+// Kept is a stream of the service as a bus has found or made it.
+type Kept struct {
+	Stream   string
+	Replicas int
+	Storage  string // File or Memory
+	MaxBytes int64  // 0 means no bound
+	MaxAge   time.Duration
+	Done     string // created, there, or changed: and what
+}
+
+// keeping are the streams that a bus has opened. The zero value is ready.
+type keeping struct {
+	mu   sync.Mutex
+	list []Kept
+}
+
+// Kept returns the streams of the log, the buckets and the queues that were
+// opened on this bus, in that order, each once.
+func (b *Bus) Kept() []Kept {
+	b.kept.mu.Lock()
+	defer b.kept.mu.Unlock()
+	return slices.Clone(b.kept.list)
+}
+
+func (k *keeping) add(c jetstream.StreamConfig, done string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if slices.ContainsFunc(k.list, func(old Kept) bool { return old.Stream == c.Name }) {
+		return
+	}
+	k.list = append(k.list, Kept{Stream: c.Name, Replicas: c.Replicas, Storage: c.Storage.String(), MaxBytes: max(0, c.MaxBytes), MaxAge: c.MaxAge, Done: done})
+}
+
+// ensure returns a stream, and creates it when it is absent. It changes one that
+// is there only when Options.Edit says so.
 func (b *Bus) ensure(ctx context.Context, want jetstream.StreamConfig) (jetstream.Stream, error) {
-	ctx, said, done := b.about(ctx, want.Name)
-	defer done()
+	ctx, said, over := b.about(ctx, want.Name)
+	defer over()
+	done := "there"
 	s, err := b.js.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		done = "created"
 		s, err = b.js.CreateStream(ctx, want)
 		if errors.Is(said(err), ErrDenied) {
 			return nil, fmt.Errorf("the stream %s %w (%w)", want.Name, ErrNotSetUp, said(err))
@@ -26,14 +66,54 @@ func (b *Bus) ensure(ctx context.Context, want jetstream.StreamConfig) (jetstrea
 			s, err = b.js.Stream(ctx, want.Name)
 		}
 	}
-	return s, said(err)
+	if err != nil {
+		return nil, said(err)
+	}
+	if b.opts.Edit {
+		next, changes := edited(s.CachedInfo().Config, want)
+		if len(changes) > 0 {
+			if s, err = b.js.UpdateStream(ctx, next); err != nil {
+				return nil, fmt.Errorf("change %s of the stream %s: %w", strings.Join(changes, ", "), want.Name, said(err))
+			}
+			done = "changed: " + strings.Join(changes, ", ")
+		}
+	}
+	b.kept.add(s.CachedInfo().Config, done)
+	return s, nil
+}
+
+// edited is a configuration with what an operator sets by the service's own
+// settings, and the names of what that changes.
+func edited(have, want jetstream.StreamConfig) (next jetstream.StreamConfig, changes []string) {
+	next = have
+	if want.MaxBytes <= 0 { // no setting says anything
+		want.MaxBytes = have.MaxBytes
+	}
+	if want.MaxMsgsPerSubject == 0 {
+		want.MaxMsgsPerSubject = have.MaxMsgsPerSubject
+	}
+	note := func(name string, have, want any) {
+		if have != want {
+			changes = append(changes, fmt.Sprintf("%s %v to %v", name, have, want))
+		}
+	}
+	note("copies", have.Replicas, want.Replicas)
+	note("max bytes", have.MaxBytes, want.MaxBytes)
+	note("max age", have.MaxAge, want.MaxAge)
+	note("messages of a subject", have.MaxMsgsPerSubject, want.MaxMsgsPerSubject)
+	note("rollup", have.AllowRollup, want.AllowRollup)
+	next.Replicas, next.MaxBytes, next.MaxAge, next.MaxMsgsPerSubject, next.AllowRollup = want.Replicas, want.MaxBytes, want.MaxAge, want.MaxMsgsPerSubject, want.AllowRollup
+	if want.MaxAge > 0 && next.Duplicates > want.MaxAge {
+		next.Duplicates = want.MaxAge
+	}
+	return next, changes
 }
 
 // ensureWorkers returns when the consumer that all workers of a queue share is
 // there as it should be.
 func (q *Queue) ensureWorkers(ctx context.Context) error {
-	ctx, said, done := q.bus.about(ctx, q.stream)
-	defer done()
+	ctx, said, over := q.bus.about(ctx, q.stream)
+	defer over()
 	c, err := q.bus.js.Consumer(ctx, q.stream, queueWorkers)
 	if err == nil && c.CachedInfo().Config.AckWait == q.opts.Patience {
 		return nil

@@ -122,7 +122,7 @@ func (b *Bus) subscribe(ctx context.Context) (*liveSub, error) {
 	ctx, cancel := context.WithTimeout(ctx, silence)
 	defer cancel()
 	_ = b.nc.FlushWithContext(ctx)
-	if err := heldBy(b.nc, b.subjects.Live()); err != nil {
+	if err := b.held(b.subjects.Live()); err != nil {
 		l.stop()
 		return nil, err
 	}

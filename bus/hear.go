@@ -67,7 +67,7 @@ func (h hearing) run(ctx context.Context, b *Bus, subject string, started func()
 	if err := b.nc.FlushWithContext(flush); err != nil && ctx.Err() == nil && b.nc.IsConnected() {
 		return err
 	}
-	if err := heldBy(b.nc, subject); err != nil {
+	if err := b.held(subject); err != nil {
 		return err
 	}
 	if started != nil {

@@ -121,6 +121,8 @@ func (l *latest) consume(ctx, making context.Context) (end bool, err error) {
 	defer func() {
 		ctx, cancel := l.bus.bound(context.WithoutCancel(ctx))
 		defer cancel()
+		ctx, _, over := l.bus.about(ctx, l.stream)
+		defer over()
 		_ = l.bus.js.DeleteConsumer(ctx, l.stream, info.Name) // else it ends by itself
 	}()
 	if info.NumPending == 0 {

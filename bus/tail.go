@@ -208,7 +208,7 @@ func (t *tail) start(ctx context.Context) error {
 	if err != nil {
 		return missing(t.want.Stream, err)
 	}
-	if err := heldBy(t.bus.nc, t.want.Subject); err != nil {
+	if err := t.bus.held(t.want.Subject); err != nil {
 		return err
 	}
 	if t.want.ID == "" {

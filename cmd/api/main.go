@@ -36,6 +36,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if len(args) > 0 && args[0] == "import" {
 		return importCommand(ctx, args[1:], environ, os.Stdin, stdout, stderr)
 	}
+	if len(args) > 0 && args[0] == "bus" {
+		return busCommand(ctx, args[1:], environ, stdout, stderr)
+	}
 	if len(args) > 0 && args[0] == "revoke" {
 		return revokeCommand(ctx, args[1:], environ, stdout)
 	}

@@ -28,11 +28,18 @@ type program struct {
 	client      *http.Client
 	soap        string // the envelope of the banner
 	stop        func() error
+	log         *bytes.Buffer // to be read after stop
+	data        string
 }
 
 // start runs the program until the test ends. It returns when the banner says
 // that it answers.
 func start(t *testing.T, data string, settings ...string) *program {
+	t.Helper()
+	return startWith(t, nil, data, settings...)
+}
+
+func startWith(t *testing.T, environ []string, data string, settings ...string) *program {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	out, in := io.Pipe()
@@ -40,11 +47,11 @@ func start(t *testing.T, data string, settings ...string) *program {
 	var log bytes.Buffer
 	go func() {
 		args := []string{"--dev", "--schema", social, "--data", data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}
-		err := run(ctx, append(args, settings...), nil, in, &log)
+		err := run(ctx, append(args, settings...), environ, in, &log)
 		_ = in.CloseWithError(io.EOF)
 		ended <- err
 	}()
-	p := &program{client: http.DefaultClient, stop: sync.OnceValue(func() error { cancel(); return <-ended })}
+	p := &program{client: http.DefaultClient, log: &log, data: data, stop: sync.OnceValue(func() error { cancel(); return <-ended })}
 	text := p.banner(t, out)
 	p.url = find(t, text, `SSE +(https?://\S+)/graphql`)
 	p.user = find(t, text, `USER_TOKEN=(\S+)`)

@@ -15,7 +15,7 @@ func (c Config) MakeLog(ctx context.Context, log *slog.Logger) (*bus.Bus, error)
 	o.Listen = ""
 	b, err := bus.Open(ctx, o)
 	if err != nil {
-		return nil, fmt.Errorf("open the log: %w", err)
+		return nil, fmt.Errorf("open the log: %w", c.blame(err))
 	}
 	return b, nil
 }

@@ -56,6 +56,7 @@ Usage:
                                    take tokens back, in all processes: docs/auth.md
   api token --sub NAME [--roles USER,ADMIN] [--ttl 24h] [--data DIR]
                                    print a token of the development key
+  api bus setup                    create the streams and buckets on an external bus: api bus --help
   api soap lock                    write down what SOAP partners see as a version: api soap lock --help
   api soap check                   say which locked versions the schema breaks
   api soap secret NAME             make a secret for an account of SOAP callers
