@@ -29,7 +29,7 @@ func (b *Bus) Ask(ctx context.Context, breaker, subject string, h Header, data [
 	if err := b.checkForeign(subject, false); err != nil {
 		return Message{}, err
 	}
-	return b.request(ctx, breaker, outgoing(subject, h, data), foreignFault)
+	return b.request(ctx, breaker, outgoing(subject, h, data), 0, foreignFault)
 }
 
 // checkForeign refuses a subject that is not an adopter's to use: one that

@@ -31,6 +31,12 @@ func (a *answered) Error() string { return a.fault.Error() }
 // came in time (the work may have been done all the same); PAYLOAD_TOO_LARGE.
 // A cancelled ctx comes back as its own error.
 func (b *Bus) Call(ctx context.Context, subject string, h Header, data []byte) (Message, error) {
+	return b.call(ctx, subject, h, data, 0)
+}
+
+// call gives up when there was nothing but silence for so long, if that is not
+// zero; the service is told to work for as long as ctx says all the same.
+func (b *Bus) call(ctx context.Context, subject string, h Header, data []byte, silence time.Duration) (Message, error) {
 	if err := checkSubject(subject); err != nil {
 		return Message{}, err
 	}
@@ -41,7 +47,7 @@ func (b *Bus) Call(ctx context.Context, subject string, h Header, data []byte) (
 	if m, done, err := b.callHere(ctx, subject, h, data, false); done {
 		return m, err
 	}
-	m, err := b.request(ctx, b.breakers.class(subject), msg, serviceFault)
+	m, err := b.request(ctx, b.breakers.class(subject), msg, silence, serviceFault)
 	if shut(err) { // nobody got it, so the queue of this process may have it
 		if m, done, err := b.callHere(ctx, subject, h, data, true); done {
 			return m, err
@@ -50,15 +56,19 @@ func (b *Bus) Call(ctx context.Context, subject string, h Header, data []byte) (
 	return m, err
 }
 
-// request sends msg behind the breaker of that name; failed says whether an
-// answer is an error of the service.
-func (b *Bus) request(ctx context.Context, breaker string, msg *nats.Msg, failed func(*nats.Msg) *fault.Error) (Message, error) {
+// request sends msg behind the breaker of that name; silence is that of call, and
+// failed says whether an answer is an error of the service.
+func (b *Bus) request(ctx context.Context, breaker string, msg *nats.Msg, silence time.Duration, failed func(*nats.Msg) *fault.Error) (Message, error) {
 	ctx, cancel := b.bound(ctx)
 	defer cancel()
 	deadline, _ := ctx.Deadline()
 	msg.Header.Set(HeaderTimeout, strconv.FormatInt(max(1, time.Until(deadline).Milliseconds()), 10))
 	if err := b.fits(msg); err != nil {
 		return Message{}, err
+	}
+	if silence > 0 && silence < time.Until(deadline) {
+		ctx, cancel = context.WithTimeout(ctx, silence)
+		defer cancel()
 	}
 	m, err := b.breakers.do(ctx, breaker, func() (Message, error) {
 		resp, err := b.exchange(ctx, msg)

@@ -37,6 +37,9 @@ type Options struct {
 	Quota *quota.Limiter
 	// Timeout is how long one execution may take; zero means 10 s.
 	Timeout time.Duration
+	// Patience is how much longer a mutation may take, since its commands wait for
+	// workers that are away (resource.Client.Persist).
+	Patience time.Duration
 	// MaxAnswer bounds the answer to a query or mutation, in bytes; zero means
 	// 16 MiB. An answer that would be larger is PAYLOAD_TOO_LARGE.
 	MaxAnswer int

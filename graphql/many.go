@@ -151,7 +151,7 @@ var verbs = map[schema.RootKind]resource.Verb{schema.RootCreate: resource.Create
 
 // run carries out the items.
 func (b *many) run(ctx context.Context) Answers {
-	ctx, cancel := context.WithTimeout(ctx, b.engine.options.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, b.engine.mutationTime())
 	defer cancel()
 	if b.asked.Together {
 		return b.together(ctx)

@@ -73,7 +73,9 @@ const (
 	// maxKeptAnswer bounds a stored answer, in bytes. A larger one is made again
 	// from the log when it is asked for again.
 	maxKeptAnswer = 256 << 10
-	// claimGrace is how much longer a claim holds than its mutation may run.
+	// claimGrace is how much longer a claim holds than its mutation may run, unless
+	// that waits for workers (Options.Patience): then somebody else may begin to
+	// wait with it, and what the log holds is the answer for both.
 	claimGrace = 2 * time.Second
 	// maxSkew is how far apart the clocks of processes may be, and their timeouts.
 	maxSkew = time.Minute

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -190,7 +191,18 @@ func (e *Engine) Kind(ctx context.Context, r Request) (string, error) {
 	return string(op.Operation), nil
 }
 
-// Execute runs a query or a mutation to its end, at most for Options.Timeout.
+// timeFor is how long an operation may take.
+func (e *Engine) timeFor(op *operation) time.Duration {
+	if op.kind == ast.Mutation {
+		return e.mutationTime()
+	}
+	return e.options.Timeout
+}
+
+func (e *Engine) mutationTime() time.Duration { return e.options.Timeout + e.options.Patience }
+
+// Execute runs a query or a mutation to its end, at most for Options.Timeout, and
+// a mutation for Options.Patience on top.
 // It never fails: errors are in the response. A subscription is refused here,
 // use Subscribe.
 func (e *Engine) Execute(ctx context.Context, who auth.Principal, r Request) Response {
@@ -215,7 +227,7 @@ func (e *Engine) execute(ctx context.Context, who auth.Principal, op *operation)
 	if failed := e.begin(ctx, op); failed != nil {
 		return *failed
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, e.timeFor(op))
 	defer cancel()
 	r := e.newRun(ctx, e.options.MaxAnswer, who, op)
 	r.exchange = ExchangeOf(ctx)

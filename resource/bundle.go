@@ -285,7 +285,7 @@ func (b *bundle) happened(ctx context.Context) ([]Record, error) {
 	}
 	records, absent := make([]Record, len(b.parts)), make([]bool, len(b.parts))
 	err := b.each(ctx, func(ctx context.Context, i int, p *part) (err error) {
-		if absent[i] = p.last == nil || p.last.Seq <= b.since(p); !absent[i] {
+		if absent[i] = p.last == nil || without(p.last, p.cmd.ID, b.since(p)); !absent[i] {
 			records[i], absent[i], err = b.w.find(ctx, p.subject, p.cmd.Command, b.since(p), p.last.Seq)
 		}
 		return err

@@ -24,6 +24,8 @@ type Client struct {
 	view  View
 	feed  *Feed
 	here  *Worker // nil: every command goes over the bus
+
+	patience *bus.Patience // nil: no command is sent again
 }
 
 // NewClient returns a client. The feed must be the one that fills the view;
@@ -113,9 +115,11 @@ func (c *Client) CountTo(ctx context.Context, who auth.Principal, typ string, fi
 // log has acknowledged the change; for Delete the record as it was. As a rule
 // this process's view shows the change by then; WaitFor makes sure. Faults:
 // those of Decide, Unavailable when no worker is there, Timeout when the
-// answer did not come in time (the command may have been carried out).
+// answer did not come in time (the command may have been carried out). With
+// Persist it is sent again before it fails so.
 func (c *Client) Submit(ctx context.Context, cmd Command) (Record, error) {
-	if cmd.ID == "" {
+	named := cmd.ID != ""
+	if !named {
 		cmd.ID = newID()
 	}
 	if record, done, err := c.carryHere(ctx, cmd); done {
@@ -124,11 +128,9 @@ func (c *Client) Submit(ctx context.Context, cmd Command) (Record, error) {
 		}
 		return record, err
 	}
-	body, err := encodeValue(request{ID: cmd.ID, Who: cmd.Who, Input: cmd.Input, Once: cmd.Once})
-	if err != nil {
-		return Record{}, fmt.Errorf("encode command: %w", err)
-	}
-	m, err := c.bus.Call(ctx, c.bus.Subjects().Command(cmd.Type, string(cmd.Verb)), nil, body)
+	m, err := c.persist(ctx, c.bus.Subjects().Command(cmd.Type, string(cmd.Verb)), named, cmd.Once, func(once *Once) any {
+		return request{ID: cmd.ID, Who: cmd.Who, Input: cmd.Input, Once: once}
+	})
 	if err != nil {
 		return Record{}, c.stranger(cmd, err)
 	}

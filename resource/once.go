@@ -59,7 +59,7 @@ var errNotOnce = fault.New(fault.BadRequest, "the id of a command that is to hap
 // because the log no longer keeps all that was written since the command was
 // sent first.
 func (c *carry) once(ctx context.Context, last *bus.Message) (done Record, err error) {
-	if last == nil || last.Seq <= c.cmd.Once.Since {
+	if last == nil || without(last, c.cmd.ID, c.cmd.Once.Since) {
 		return Record{}, nil
 	}
 	done, complete, err := c.w.find(ctx, c.subject, c.cmd.Command, c.cmd.Once.Since, last.Seq)
@@ -68,6 +68,12 @@ func (c *carry) once(ctx context.Context, last *bus.Message) (done Record, err e
 		err = fault.New(fault.Conflict, "the %s has changed too often since to tell whether the change was made; read it", c.cmd.Type)
 	}
 	return done, err
+}
+
+// without reports whether a record's newest message tells that a command is not
+// among those after since: it is older, or the only one and another's.
+func without(last *bus.Message, command string, since uint64) bool {
+	return last.Seq <= since || last.Prev <= since && last.Header.Get(headerCommand) != command
 }
 
 // find looks for a command's change among those of its record. The record's Seq

@@ -65,12 +65,13 @@ var errTransactionID = fault.New(fault.BadRequest, "the transaction's id must be
 // as an answer), Unavailable, Conflict. After a Timeout it may have been carried
 // out. Readers of the view may see the changes one after another for a moment.
 func (c *Client) Transact(ctx context.Context, t Transaction) ([]Record, error) {
-	if t.ID == "" {
+	named := t.ID != ""
+	if !named {
 		t.ID = newID()
 	}
 	records, done, err := c.transactHere(ctx, t)
 	if !done {
-		records, err = c.transactThere(ctx, t)
+		records, err = c.transactThere(ctx, t, named)
 	}
 	if err != nil {
 		return nil, err
@@ -107,12 +108,10 @@ func faultOrItem(err error) error {
 	return fault.Of(err)
 }
 
-func (c *Client) transactThere(ctx context.Context, t Transaction) ([]Record, error) {
-	body, err := encodeValue(transactionRequest{ID: t.ID, Who: t.Who, Changes: t.Changes, Once: t.Once})
-	if err != nil {
-		return nil, fmt.Errorf("encode transaction: %w", err)
-	}
-	m, err := c.bus.Call(ctx, c.bus.Subjects().Transaction(), nil, body)
+func (c *Client) transactThere(ctx context.Context, t Transaction, named bool) ([]Record, error) {
+	m, err := c.persist(ctx, c.bus.Subjects().Transaction(), named, t.Once, func(once *Once) any {
+		return transactionRequest{ID: t.ID, Who: t.Who, Changes: t.Changes, Once: once}
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -156,7 +156,7 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, envelope []byt
 	var answer bus.Message
 	err := name.abandoned()
 	if err == nil {
-		answer, err = g.bus.Call(ctx, g.bus.Subjects().SOAP(g.offer(r).version, g.options.Service), h, sent)
+		answer, err = g.call(ctx, r, h, sent, name)
 	}
 	if err == nil && answer.Header.Get(headerContentEncoding) != "" && h.Get(headerAcceptEncoding) == "" {
 		answer.Data, err = inflate(answer.Data, codingGzip, maxAnswer, func() error { return nil })

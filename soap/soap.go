@@ -26,6 +26,7 @@ import (
 	"net/http"
 	"strings"
 
+	"tidings/bus"
 	"tidings/job"
 	"tidings/quota"
 	"tidings/wssec"
@@ -91,6 +92,8 @@ type Options struct {
 	// Undelivered remembers for a Gateway which answers did not reach their
 	// callers; nil remembers nothing.
 	Undelivered *Undelivered
+	// Patience is the Gateway's with workers that are away; nil: none.
+	Patience *bus.Patience
 	// Logger gets failures of ours with their request id; nil is silent.
 	// Passwords, tokens and envelopes are never logged.
 	Logger *slog.Logger

@@ -281,7 +281,7 @@ func TestACommandForAWorkerWithAnOlderSchemaSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	_, url := startNATS(t)
 	env, data, dir, older := []string{"TIDINGS_NATS_URL=" + url}, t.TempDir(), schemaDir(t), schemaDir(t)
-	a := startAPI(t, "api", data, env, "--schema", dir)
+	a := startAPI(t, "api", data, env, "--schema", dir, "--retry", "1s")
 	admin := freePort(t)
 	w := start(t, &process{name: "worker", env: env, ready: "http://" + admin + "/readyz",
 		args: []string{"--dev", "--schema", older, "--data", data, "--admin", admin}})

@@ -16,9 +16,10 @@ import (
 var soapCode = regexp.MustCompile(`<tns:code>([A-Z_]+)</tns:code>`)
 
 // Workers are killed while partners create records. What was answered is there,
-// once. A call whose worker died ends in a fault that says to try later; named by a
-// key and sent again, it is answered, and done once; not named, it was done once or
-// not at all: no gateway sends it to a second worker by itself.
+// once. The gateway sends a call whose worker died to another one, under the name that
+// it has given it. What ends in a fault that says to try later, because all workers
+// were away for too long, was done once or not at all, and is answered when it is
+// sent again with its key.
 func TestEnvelopesOfKilledWorkers(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)

@@ -64,6 +64,8 @@ type Config struct {
 
 	EraseAfter time.Duration `env:"ERASE_AFTER" flag:"erase-after" envDefault:"168h" help:"how long the log keeps what a deleted record was, for those who were away; 0: as long as any history"`
 
+	Retry time.Duration `env:"RETRY" flag:"retry" envDefault:"15s" help:"how long commands and SOAP calls wait for a worker, when none is there or it was lost, and are sent again; mutations may take as much longer; 0: not at all"`
+
 	JWTSecret   string        `env:"JWT_SECRET" secret:"true" help:"secret of HS256 tokens, at least 32 bytes" group:"Tokens"`
 	JWTKeys     string        `env:"JWT_KEYS" secret:"true" help:"public keys of RS256, ES256 and EdDSA tokens, as PEM"`
 	JWTJWKS     string        `env:"JWT_JWKS" flag:"jwt-jwks" help:"https URL or file of a key set that verifies tokens and may rotate"`
@@ -209,6 +211,7 @@ func (c *Config) check() error {
 		{c.ViewMemory >= 0 && c.ViewMemory <= 1<<20, "TIDINGS_VIEW_MEMORY must be from 0 to 1048576 MiB"},
 		{c.History >= 1, "TIDINGS_HISTORY must be at least 1: the last change of a record is its state"},
 		{c.EraseAfter == 0 || c.EraseAfter >= time.Second, "TIDINGS_ERASE_AFTER must be 0 or at least 1s, such as 168h"},
+		{c.Retry >= 0 && c.Retry <= 30*time.Second, "TIDINGS_RETRY must be from 0 to 30s: clients do not wait longer"},
 		{c.JWTLeeway >= 0 && c.JWTLeeway <= 5*time.Minute, "TIDINGS_JWT_LEEWAY must be from 0 to 5m"},
 		{c.RevokedAge >= time.Minute, "TIDINGS_REVOKED_AGE must be at least 1m, and longer than any token lives"},
 		{c.InitTimeout >= time.Millisecond, "TIDINGS_INIT_TIMEOUT must be at least 1ms, such as 10s"},

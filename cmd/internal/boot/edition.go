@@ -86,6 +86,7 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 		}
 	}
 	e.Client = resource.NewClient(r.Bus, e.Model, e.View, e.Feed)
+	e.Client.Persist(r.patience)
 	persisted, err := r.persisted()
 	if err != nil {
 		return err
@@ -100,6 +101,7 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 		Introspection: c.introspection,
 		Limits:        c.limits(),
 		Timeout:       c.MaxTime,
+		Patience:      r.patience.For,
 		Quota:         r.Quota,
 		Persisted:     persisted,
 		Answers:       r.answers,
@@ -122,7 +124,7 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 		TrustTransport: c.Dev || c.TrustTransport, MaxEnvelope: c.MaxEnvelope,
 		SOAPAction: soap.ActionRule(c.SOAPAction), Partial: soap.PartialRule(c.SOAPPartial),
 		Ready: e.Feed.Ready(), WaitFor: e.Client.WaitFor,
-		Quota: r.Quota, Replays: r.replays, Undelivered: r.undelivered, Keys: r.soapKeys, Jobs: r.jobs, Logger: r.log,
+		Quota: r.Quota, Replays: r.replays, Undelivered: r.undelivered, Keys: r.soapKeys, Jobs: r.jobs, Logger: r.log, Patience: r.patience,
 		Shown: shown,
 	}
 	if r.role.Edge {

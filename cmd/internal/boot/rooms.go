@@ -46,6 +46,7 @@ type Rooms struct {
 	jobs     *job.Jobs // nil where nothing is written
 	replays  *soap.Replays
 	soapKeys *wssec.Keys               // nil: messages are not encrypted
+	patience *bus.Patience             // with workers that are away, of all editions
 	away     atomic.Pointer[time.Time] // since when the bus is away; nil when it is there
 	// undelivered outlives editions, so that a reload forgets nothing.
 	undelivered *soap.Undelivered
@@ -82,7 +83,10 @@ func (r *Rooms) OnReload(s Switch) { r.move = s }
 // error names the setting to mend where one is to blame. Close closes what was
 // built.
 func Open(ctx context.Context, c Config, role Role, log *slog.Logger) (*Rooms, error) {
-	r := &Rooms{Metrics: proc.NewMetrics(), config: c, role: role, log: log}
+	r := &Rooms{Metrics: proc.NewMetrics(), config: c, role: role, log: log, patience: &bus.Patience{For: c.Retry}}
+	if c.NATSURL == "" { // the worker is lost with the process
+		r.patience.For = 0
+	}
 	r.hangups, r.deaf = proc.Hangups() // before the schema is read: it may change meanwhile
 	if err := r.open(ctx); err != nil {
 		return nil, errors.Join(err, r.Close())
