@@ -19,12 +19,13 @@ type cluster struct {
 	bus     string // URL of the nats-server
 }
 
-// startCluster runs two apis and two workers beside a nats-server.
-func startCluster(t testing.TB) *cluster {
+// startCluster runs two apis and two workers beside a nats-server, with these
+// variables.
+func startCluster(t testing.TB, variables ...string) *cluster {
 	t.Helper()
 	c := &cluster{data: t.TempDir()}
 	c.nats, c.bus = startNATS(t)
-	env := []string{"TIDINGS_NATS_URL=" + c.bus}
+	env := append([]string{"TIDINGS_NATS_URL=" + c.bus}, variables...)
 	c.workers = []*process{startWorker(t, "worker 1", c.data, env), startWorker(t, "worker 2", c.data, env)}
 	// One goes on with its view after a restart, the other makes it anew.
 	c.apis = []*api{startAPI(t, "api 1", c.data, env, "--view", t.TempDir()), startAPI(t, "api 2", c.data, env)}
