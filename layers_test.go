@@ -60,6 +60,7 @@ var doors = map[string][]string{
 	"golang.org/x/crypto":                {"auth"},
 	"database/sql":                       {"view"},
 	"modernc.org/sqlite":                 {"view"},
+	"github.com/klauspost/compress":      {"view"},
 	"github.com/google/uuid":             {"resource"},
 	"golang.org/x/sync":                  {"resource", "view"},
 	"github.com/gorilla/websocket":       {"realtime"},

@@ -29,6 +29,8 @@ type FeedOptions struct {
 	FillAfter uint64
 	// Metrics counts what is read and left out; nil: nothing does.
 	Metrics *proc.Metrics
+	// Snapshots are looked for when such a view is built; nil: there are none.
+	Snapshots *Snapshots
 	// Logger; nil means silent.
 	Logger *slog.Logger
 }
@@ -42,6 +44,7 @@ type Feed struct {
 	log       *slog.Logger
 	left      *leftOut
 	fillAfter uint64
+	snapshots *Snapshots
 
 	applying sync.Mutex // one changes the view
 	mu       sync.Mutex
@@ -61,6 +64,7 @@ func NewFeed(b *bus.Bus, m *schema.Model, v Sink, o FeedOptions) *Feed {
 		bus: b, model: m, view: v, log: o.Logger,
 		now:       v.Position(),
 		fillAfter: cmp.Or(o.FillAfter, 20_000),
+		snapshots: o.Snapshots,
 		watchers:  map[Watcher]struct{}{},
 		ready:     make(chan struct{}),
 	}
@@ -115,8 +119,8 @@ func (f *Feed) begin(ctx context.Context) (last uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if f.fillEmpty(ctx, position, last) {
-		position, last = last, f.filled
+	if position == 0 && last >= f.fillAfter {
+		position, last = f.fillEmpty(ctx, last)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

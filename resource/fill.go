@@ -20,16 +20,22 @@ type Filler interface {
 	Fill(ctx context.Context, upto uint64, source view.Source) error
 }
 
-// fillEmpty fills an empty view, if the log is long and the view can be filled.
-func (f *Feed) fillEmpty(ctx context.Context, position, last uint64) (done bool) {
-	if _, able := f.view.(Filler); !able || position > 0 || last < f.fillAfter {
-		return false
+// fillEmpty fills an empty view of a long log that ends at last: from a snapshot,
+// or at once, if the view can do so. It returns from where the log is to be read,
+// and where it ends.
+func (f *Feed) fillEmpty(ctx context.Context, last uint64) (position, end uint64) {
+	if v, able := f.view.(Restorer); able && f.snapshots != nil && f.snapshots.restore(ctx, v, last) {
+		return f.view.Position(), last
 	}
-	err := f.fill(ctx, last, last)
-	if err != nil && ctx.Err() == nil {
+	if _, able := f.view.(Filler); !able || ctx.Err() != nil {
+		return 0, last
+	}
+	if err := f.fill(ctx, last, last); err == nil {
+		return last, f.filled
+	} else if ctx.Err() == nil {
 		f.log.LogAttrs(ctx, slog.LevelWarn, "the view cannot be built at once, so it is led through all changes", slog.Any("error", err))
 	}
-	return err == nil
+	return 0, last
 }
 
 // lot is how many records the view gets at a time.

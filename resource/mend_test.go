@@ -196,10 +196,8 @@ func TestALogThatLostItsEndAndGrewIsNotTheSame(t *testing.T) {
 // watchIn is watch with a directory for the view.
 func watchIn(t *testing.T, b *bus.Bus, dir string, o resource.FeedOptions) watched {
 	t.Helper()
-	m, err := schema.Load(taskDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := modelOf(t)
+	var err error
 	w := watched{seen: &befores{before: map[uint64]string{}}}
 	if w.view, err = view.Open(t.Context(), m, b.LogID(), view.Options{Dir: dir, Memory: -1}); err != nil {
 		t.Fatal(err)
@@ -230,4 +228,13 @@ func watchIn(t *testing.T, b *bus.Bus, dir string, o resource.FeedOptions) watch
 		t.Fatal("the feed did not catch up")
 	}
 	return w
+}
+
+func modelOf(t *testing.T) *schema.Model {
+	t.Helper()
+	m, err := schema.Load(taskDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }

@@ -70,7 +70,7 @@ func remove(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(f.removeData(), f.removeFresh(), f.remove(lockFile), f.close()); err != nil {
+		if err := errors.Join(f.removeData(), f.removeFresh(), f.removeSnapshot(), f.remove(lockFile), f.close()); err != nil {
 			return err
 		}
 	}
@@ -84,6 +84,8 @@ func (f *files) removeData() error {
 
 // removeFresh deletes what an interrupted build left.
 func (f *files) removeFresh() error { return f.remove(freshFile, freshFile+"-journal") }
+
+func (f *files) removeSnapshot() error { return f.remove(snapshotFile, snapshotFile+"-journal") }
 
 func (f *files) remove(names ...string) error {
 	for _, name := range names {
@@ -108,7 +110,7 @@ func openDB(path string, settings ...string) (*sql.DB, error) {
 
 // openWriter opens the database, after building it anew when it is of no use.
 func (f *files) openWriter(ctx context.Context, want identity, tables map[string]*table, log *slog.Logger) (*session, error) {
-	if err := f.removeFresh(); err != nil {
+	if err := errors.Join(f.removeFresh(), f.removeSnapshot()); err != nil {
 		return nil, err
 	}
 	reason := ""

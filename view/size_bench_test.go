@@ -1,13 +1,18 @@
 package view_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 
 	"tidings/schema"
 	"tidings/view"
@@ -76,7 +81,7 @@ func report(b *testing.B, cpu time.Duration) {
 	b.ReportMetric(most, "MiB-most")
 }
 
-// BenchmarkBuild fills a view from nothing, one Apply after the other.
+// BenchmarkBuildApply fills a view from nothing, one Apply after the other.
 func BenchmarkBuildApply(b *testing.B) {
 	model, n := social(b), size(b)
 	for b.Loop() {
@@ -94,26 +99,106 @@ func BenchmarkBuildApply(b *testing.B) {
 	}
 }
 
-// BenchmarkFill builds it at once.
-func BenchmarkFill(b *testing.B) {
+// BenchmarkBuildFill builds it at once.
+func BenchmarkBuildFill(b *testing.B) {
 	model, n := social(b), size(b)
 	for b.Loop() {
 		v := openWith(b, model, view.Options{Dir: b.TempDir()})
-		before, making := spent(), time.Duration(0)
-		err := v.Fill(b.Context(), uint64(n), func(add func([]view.Change) error) error {
-			for at := 0; at < n; at += 2000 {
-				start := time.Now()
-				changes := people(at, 2000)
-				making += time.Since(start)
-				if err := add(changes); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			b.Fatal(err)
+		before := spent()
+		for at := 0; at < n; at += 2000 {
+			people(at, 2000)
 		}
+		making := spent() - before
+		before = spent()
+		fill(b, v, n)
 		report(b, spent()-before-making)
 	}
+}
+
+// fill fills a view with so many people.
+func fill(b *testing.B, v *view.View, n int) {
+	b.Helper()
+	err := v.Fill(b.Context(), uint64(n), func(add func([]view.Change) error) error {
+		for at := 0; at < n; at += 2000 {
+			if err := add(people(at, 2000)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkSnapshot takes one of such a view, and restores it.
+func BenchmarkSnapshot(b *testing.B) {
+	model, n := social(b), size(b)
+	v := openWith(b, model, view.Options{Dir: b.TempDir()})
+	fill(b, v, n)
+	var packed bytes.Buffer
+	var unpacked int64
+	b.Run("take", func(b *testing.B) {
+		for b.Loop() {
+			packed.Reset()
+			before := spent()
+			s, err := v.Snapshot(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := io.Copy(&packed, s); err != nil {
+				b.Fatal(err)
+			}
+			unpacked = s.Bytes
+			if err := s.Close(); err != nil {
+				b.Fatal(err)
+			}
+			report(b, spent()-before)
+		}
+		b.ReportMetric(float64(unpacked)/float64(packed.Len()), "ratio")
+		b.ReportMetric(float64(unpacked)/(1<<20), "MiB-file")
+	})
+	b.Run("restore", func(b *testing.B) {
+		for b.Loop() {
+			w := openWith(b, model, view.Options{Dir: b.TempDir()})
+			before := spent()
+			if err := w.Restore(b.Context(), unpacked, from(packed.Bytes()), anything); err != nil {
+				b.Fatal(err)
+			}
+			report(b, spent()-before)
+		}
+	})
+	b.Run("gzip", func(b *testing.B) { // what the standard library would cost instead
+		for b.Loop() {
+			r, err := zstd.NewReader(bytes.NewReader(packed.Bytes()))
+			if err != nil {
+				b.Fatal(err)
+			}
+			file, err := io.ReadAll(r)
+			if err != nil {
+				b.Fatal(err)
+			}
+			r.Close()
+			var small bytes.Buffer
+			before := spent()
+			w, _ := gzip.NewWriterLevel(&small, gzip.BestSpeed) // the level is good
+			if _, err := w.Write(file); err != nil {
+				b.Fatal(err)
+			}
+			if err := w.Close(); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric((spent() - before).Seconds(), "cpu-s-pack")
+			before = spent()
+			u, err := gzip.NewReader(&small)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(len(file))/float64(small.Len()), "ratio")
+			if _, err := io.Copy(io.Discard, u); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric((spent() - before).Seconds(), "cpu-s-unpack")
+		}
+	})
 }

@@ -61,12 +61,13 @@ type View struct {
 	dir    string
 	temp   bool // dir is ours to remove
 
-	position atomic.Uint64
-	memory   *memory    // nil: nothing is remembered
-	apply    sync.Mutex // one Apply at a time; guards before and marks
-	marks    marks
-	before   *session   // reads what is about to change
-	filling  sync.Mutex // one file at a time is built beside
+	position  atomic.Uint64
+	memory    *memory    // nil: nothing is remembered
+	apply     sync.Mutex // one Apply at a time; guards before and marks
+	marks     marks
+	before    *session   // reads what is about to change
+	filling   sync.Mutex // one file at a time is built beside
+	snapshots sync.Mutex // held while a snapshot is open
 
 	behind  behind
 	some    chan struct{} // holds a token when the file lacks something

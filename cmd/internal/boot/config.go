@@ -40,27 +40,28 @@ type Config struct {
 	Proxies          string `env:"TRUSTED_PROXIES" flag:"trusted-proxies" help:"networks of the proxies in front, whose X-Forwarded-For is believed, comma separated: 10.0.0.0/8"`
 	ClientCertHeader string `env:"CLIENT_CERT_HEADER" flag:"client-cert-header" help:"header in which these proxies tell the certificate of their client, such as Client-Cert (RFC 9440) or X-Forwarded-Client-Cert; believed from them alone"`
 
-	NATSURL          string `env:"NATS_URL" secret:"true" help:"servers of the bus, comma separated; none: one is embedded, and api is the worker too" group:"Bus, log and view"`
-	NATSListen       string `env:"NATS_LISTEN" flag:"nats-listen" help:"address where the embedded bus takes other clients, who must show what the settings below say; without any, a loopback address; empty for none"`
-	NATSUser         string `env:"NATS_USER" flag:"nats-user" help:"user at the bus"`
-	NATSPassword     string `env:"NATS_PASSWORD" secret:"true" help:"the user's password"`
-	NATSPasswordFile string `env:"NATS_PASSWORD_FILE" flag:"nats-password-file" help:"file of the password; this and the files that follow are read again at each connect, and when they change"`
-	NATSToken        string `env:"NATS_TOKEN" secret:"true" help:"a token instead of user and password"`
-	NATSTokenFile    string `env:"NATS_TOKEN_FILE" flag:"nats-token-file" help:"file of the token"`
-	NATSCreds        string `env:"NATS_CREDS" flag:"nats-creds" help:"file of a JWT with its seed, as nsc writes it"`
-	NATSNKey         string `env:"NATS_NKEY" flag:"nats-nkey" help:"file of the seed of an NKey"`
-	NATSCA           string `env:"NATS_CA" flag:"nats-ca" help:"file of the authorities (PEM) that must have issued the certificate of the bus; with an embedded one, those of its clients"`
-	NATSCert         string `env:"NATS_CERT" flag:"nats-cert" help:"file of a certificate (PEM) to show the bus; with an embedded one, that of the bus"`
-	NATSKey          string `env:"NATS_KEY" flag:"nats-key" help:"file of its key (PEM)"`
-	NATSServerName   string `env:"NATS_SERVER_NAME" flag:"nats-server-name" help:"name that the certificate of the bus must have; default: the host of the URL"`
-	NATSInbox        string `env:"NATS_INBOX" flag:"nats-inbox" help:"first part of the subjects of answers; default: _INBOX_<prefix>_<role>, as deploy/nats has it"`
-	AllowUnsafe      string `env:"ALLOW_UNSAFE" flag:"allow-unsafe" help:"what a start would refuse and is to let pass, comma separated: docs/nats.md"`
-	SyncAlways       bool   `env:"SYNC_ALWAYS" flag:"sync-always" help:"force each message of the embedded log to the disk, at a tenth of the speed: survives a power cut"`
-	Prefix           string `env:"PREFIX" flag:"prefix" envDefault:"tidings" help:"first token of every subject"`
-	Replicas         int    `env:"REPLICAS" flag:"replicas" envDefault:"1" help:"copies of the log in a cluster of servers"`
-	History          int64  `env:"HISTORY" flag:"history" envDefault:"64" help:"changes that the log keeps of each record"`
-	View             string `env:"VIEW" flag:"view" help:"directory of this process's view; default: <data>/view with an embedded bus, else a temporary one"`
-	ViewMemory       int    `env:"VIEW_MEMORY" flag:"view-memory" envDefault:"64" help:"MiB of records and pages that are kept in memory because they are read again; 0 for none"`
+	NATSURL          string        `env:"NATS_URL" secret:"true" help:"servers of the bus, comma separated; none: one is embedded, and api is the worker too" group:"Bus, log and view"`
+	NATSListen       string        `env:"NATS_LISTEN" flag:"nats-listen" help:"address where the embedded bus takes other clients, who must show what the settings below say; without any, a loopback address; empty for none"`
+	NATSUser         string        `env:"NATS_USER" flag:"nats-user" help:"user at the bus"`
+	NATSPassword     string        `env:"NATS_PASSWORD" secret:"true" help:"the user's password"`
+	NATSPasswordFile string        `env:"NATS_PASSWORD_FILE" flag:"nats-password-file" help:"file of the password; this and the files that follow are read again at each connect, and when they change"`
+	NATSToken        string        `env:"NATS_TOKEN" secret:"true" help:"a token instead of user and password"`
+	NATSTokenFile    string        `env:"NATS_TOKEN_FILE" flag:"nats-token-file" help:"file of the token"`
+	NATSCreds        string        `env:"NATS_CREDS" flag:"nats-creds" help:"file of a JWT with its seed, as nsc writes it"`
+	NATSNKey         string        `env:"NATS_NKEY" flag:"nats-nkey" help:"file of the seed of an NKey"`
+	NATSCA           string        `env:"NATS_CA" flag:"nats-ca" help:"file of the authorities (PEM) that must have issued the certificate of the bus; with an embedded one, those of its clients"`
+	NATSCert         string        `env:"NATS_CERT" flag:"nats-cert" help:"file of a certificate (PEM) to show the bus; with an embedded one, that of the bus"`
+	NATSKey          string        `env:"NATS_KEY" flag:"nats-key" help:"file of its key (PEM)"`
+	NATSServerName   string        `env:"NATS_SERVER_NAME" flag:"nats-server-name" help:"name that the certificate of the bus must have; default: the host of the URL"`
+	NATSInbox        string        `env:"NATS_INBOX" flag:"nats-inbox" help:"first part of the subjects of answers; default: _INBOX_<prefix>_<role>, as deploy/nats has it"`
+	AllowUnsafe      string        `env:"ALLOW_UNSAFE" flag:"allow-unsafe" help:"what a start would refuse and is to let pass, comma separated: docs/nats.md"`
+	SyncAlways       bool          `env:"SYNC_ALWAYS" flag:"sync-always" help:"force each message of the embedded log to the disk, at a tenth of the speed: survives a power cut"`
+	Prefix           string        `env:"PREFIX" flag:"prefix" envDefault:"tidings" help:"first token of every subject"`
+	Replicas         int           `env:"REPLICAS" flag:"replicas" envDefault:"1" help:"copies of the log in a cluster of servers"`
+	History          int64         `env:"HISTORY" flag:"history" envDefault:"64" help:"changes that the log keeps of each record"`
+	View             string        `env:"VIEW" flag:"view" help:"directory of this process's view; default: <data>/view with an embedded bus, else a temporary one"`
+	ViewMemory       int           `env:"VIEW_MEMORY" flag:"view-memory" envDefault:"64" help:"MiB of records and pages that are kept in memory because they are read again; 0 for none"`
+	ViewSnapshots    time.Duration `env:"VIEW_SNAPSHOTS" flag:"view-snapshots" envDefault:"1h" help:"how often a worker stores a snapshot of its view in the bus, once 100,000 changes have come, for processes that begin without a file; 0: none are made nor used"`
 
 	EraseAfter time.Duration `env:"ERASE_AFTER" flag:"erase-after" envDefault:"168h" help:"how long the log keeps what a deleted record was, for those who were away; 0: as long as any history"`
 
@@ -214,6 +215,7 @@ func (c *Config) check() error {
 		{c.Retry >= 0 && c.Retry <= 30*time.Second, "TIDINGS_RETRY must be from 0 to 30s: clients do not wait longer"},
 		{c.JWTLeeway >= 0 && c.JWTLeeway <= 5*time.Minute, "TIDINGS_JWT_LEEWAY must be from 0 to 5m"},
 		{c.RevokedAge >= time.Minute, "TIDINGS_REVOKED_AGE must be at least 1m, and longer than any token lives"},
+		{c.ViewSnapshots == 0 || c.ViewSnapshots >= time.Minute, "TIDINGS_VIEW_SNAPSHOTS must be 0 or at least 1m, such as 1h"},
 		{c.InitTimeout >= time.Millisecond, "TIDINGS_INIT_TIMEOUT must be at least 1ms, such as 10s"},
 		{c.JWTRefresh >= time.Minute, "TIDINGS_JWT_REFRESH must be at least 1m: a token with an unknown key causes a refresh anyhow"},
 		{c.APQAge >= time.Minute && c.IdempotencyAge >= time.Minute, "TIDINGS_APQ_AGE and TIDINGS_IDEMPOTENCY_AGE must be at least 1m"},

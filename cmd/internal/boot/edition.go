@@ -32,6 +32,7 @@ type Edition struct {
 	worker  *resource.Worker // nil where nothing is written, and so is soap
 	soap    *soap.Service
 	eraser  *resource.Eraser
+	maker   *resource.SnapshotMaker // nil where no snapshots are made
 	writing *running       // the three
 	users   sync.WaitGroup // requests that have begun here
 	over    chan struct{}  // closed when another edition serves
@@ -138,6 +139,9 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 		if e.eraser, err = r.openEraser(ctx, e.Model); err != nil {
 			return err
 		}
+		if e.maker, err = r.openMaker(ctx, e); err != nil {
+			return err
+		}
 		e.soap, err = soap.NewService(r.Bus, e.Model, e.Engine, r.Accounts, r.Verifier, o)
 	}
 	return err
@@ -153,7 +157,7 @@ func (r *Rooms) openStore(ctx context.Context, m *schema.Model) (_ *store, err e
 	if s.View, err = r.openView(ctx, m, o); err != nil {
 		return nil, err
 	}
-	s.Feed = resource.NewFeed(r.Bus, m, s.View, resource.FeedOptions{Metrics: r.Metrics, Logger: r.log})
+	s.Feed = resource.NewFeed(r.Bus, m, s.View, resource.FeedOptions{Snapshots: r.snapshots(m), Metrics: r.Metrics, Logger: r.log})
 	return s, nil
 }
 
@@ -193,7 +197,11 @@ func (e *Edition) read(ctx context.Context, fail func(error)) {
 // write makes the worker, SOAP and jobs run, if there are any.
 func (e *Edition) write(ctx context.Context, fail func(error)) {
 	if e.worker != nil {
-		e.writing = run(ctx, fail, proc.Part{Name: "eraser", Run: e.eraser.Run}, proc.Part{Name: "worker", Run: e.worker.Run}, proc.Part{Name: "soap", Run: e.soap.Run}, proc.Part{Name: "jobs", Run: e.soap.RunJobs})
+		parts := []proc.Part{{Name: "eraser", Run: e.eraser.Run}, {Name: "worker", Run: e.worker.Run}, {Name: "soap", Run: e.soap.Run}, {Name: "jobs", Run: e.soap.RunJobs}}
+		if e.maker != nil {
+			parts = append(parts, proc.Part{Name: "snapshots", Run: e.maker.Run})
+		}
+		e.writing = run(ctx, fail, parts...)
 	}
 }
 

@@ -116,16 +116,33 @@ func (r *Rooms) settle(ctx context.Context, next *Edition, fail func(error)) err
 		return err
 	}
 	next.read(ctx, fail)
-	select {
-	case <-next.Feed.Ready():
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := caughtUp(ctx, next); err != nil {
+		return err
 	}
 	if err := next.View.Sync(ctx); err != nil {
 		return err
 	}
 	next.write(ctx, fail)
 	return next.started(ctx)
+}
+
+// caughtUp returns when the edition's view has caught up. A start waits for room
+// on the disk; a reload does not, since there is an edition that serves.
+func caughtUp(ctx context.Context, next *Edition) error {
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for {
+		select {
+		case <-next.Feed.Ready():
+			return nil
+		case <-look.C:
+			if err := next.View.Ready(); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // lag is how long requests may wait for the next view to show what the old one

@@ -1,0 +1,27 @@
+package boot
+
+import (
+	"context"
+
+	"tidings/resource"
+	"tidings/schema"
+)
+
+// snapshots are those with which a view without a file begins; nil for a process
+// that is alone on its bus, and keeps its file beside the log.
+func (r *Rooms) snapshots(m *schema.Model) *resource.Snapshots {
+	if r.config.NATSURL == "" || r.config.ViewSnapshots == 0 {
+		return nil
+	}
+	return resource.NewSnapshots(r.Bus, m.Fingerprint, r.log)
+}
+
+// openMaker opens what makes snapshots of the edition's view: at workers, whose
+// clients do not wait for it. Nil: none are made.
+func (r *Rooms) openMaker(ctx context.Context, e *Edition) (*resource.SnapshotMaker, error) {
+	s := r.snapshots(e.Model)
+	if s == nil || r.role.Edge {
+		return nil, nil
+	}
+	return resource.OpenSnapshotMaker(ctx, s, e.View, e.Feed, resource.SnapshotOptions{Every: r.config.ViewSnapshots, Logger: r.log})
+}
