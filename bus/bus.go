@@ -149,11 +149,11 @@ func (b *Bus) open(ctx context.Context) error {
 			return fmt.Errorf("there is no stream %s: is this the right server, directory and prefix", b.subjects.Stream())
 		}
 	}
-	created, err := b.ensureLog(ctx, b.streamConfig())
+	id, err := b.ensureLog(ctx, b.streamConfig())
 	if err != nil {
 		return err
 	}
-	b.logID = logID(created)
+	b.logID = id
 	b.replicated.Store(b.opts.Replicas > 1)
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -52,23 +51,23 @@ func (b *Bus) streamConfig() jetstream.StreamConfig {
 	}
 }
 
-// ensureLog creates the stream or compares it. It returns when the stream
-// was created.
-func (b *Bus) ensureLog(ctx context.Context, want jetstream.StreamConfig) (time.Time, error) {
+// ensureLog creates the stream or compares it. It returns the identity of the
+// log.
+func (b *Bus) ensureLog(ctx context.Context, want jetstream.StreamConfig) (id string, err error) {
 	s, err := b.ensure(ctx, want)
 	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
-		return time.Time{}, errors.New("JetStream is not enabled at the server: start nats-server with -js, or enable it for this account")
+		return "", errors.New("JetStream is not enabled at the server: start nats-server with -js, or enable it for this account")
 	}
 	if err != nil {
-		return time.Time{}, fmt.Errorf("stream %s: %w", want.Name, err)
+		return "", fmt.Errorf("stream %s: %w", want.Name, err)
 	}
 	info := s.CachedInfo()
 	if diffs := compare(info.Config, want); len(diffs) > 0 {
-		return time.Time{}, fmt.Errorf("stream %s is configured in another way than this process expects:\n%s"+
+		return "", fmt.Errorf("stream %s is configured in another way than this process expects:\n%s"+
 			"nothing was changed; either set this process's options to what the stream has, or edit the stream (nats stream edit %s), or give this service a prefix of its own",
 			want.Name, strings.Join(diffs, ""), want.Name)
 	}
-	return info.Created, nil
+	return logIDOf(info.Created, info.Config.Metadata), nil
 }
 
 // compare lists the settings that the guarantees depend on and that differ. What
@@ -115,9 +114,6 @@ func republish(r *jetstream.RePublish) string {
 	return s
 }
 
-// logID is short and sorts by age: the nanosecond of creation to the base of 36.
-func logID(created time.Time) string { return strconv.FormatInt(created.UnixNano(), 36) }
-
 // streamState is what a stream's leader says of it.
 type streamState struct {
 	id          string
@@ -153,6 +149,8 @@ func (b *Bus) stateOf(ctx context.Context, stream string) (streamState, error) {
 			Replicas int      `json:"num_replicas"`
 			Subjects []string `json:"subjects"`
 			Direct   bool     `json:"allow_direct"`
+
+			Metadata map[string]string `json:"metadata"`
 		} `json:"config"`
 		State struct {
 			First   uint64 `json:"first_seq"`
@@ -169,7 +167,7 @@ func (b *Bus) stateOf(ctx context.Context, stream string) (streamState, error) {
 	if info.Error != nil {
 		return streamState{}, info.Error
 	}
-	return streamState{id: logID(info.Created), first: info.State.First, last: info.State.Last, deleted: info.State.Deleted,
+	return streamState{id: logIDOf(info.Created, info.Config.Metadata), first: info.State.First, last: info.State.Last, deleted: info.State.Deleted,
 		replicas: info.Config.Replicas, subjects: info.Config.Subjects, direct: info.Config.Direct, leader: info.Cluster.Leader}, nil
 }
 

@@ -30,6 +30,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if len(args) > 0 && args[0] == "schema" {
 		return schemaCommand(ctx, args[1:], environ, stdout, stderr)
 	}
+	if len(args) > 0 && args[0] == "log" {
+		return logCommand(ctx, args[1:], environ, stdout, stderr)
+	}
 	if len(args) > 0 && args[0] == "export" {
 		return exportCommand(ctx, args[1:], environ, stdout, stderr)
 	}

@@ -26,7 +26,11 @@ func (r *Rooms) admit(ctx context.Context, m *schema.Model) error {
 // OpenLog opens the log that the service has, to look at it: it creates nothing
 // and takes no other clients. The caller closes the bus.
 func (c Config) OpenLog(ctx context.Context, log *slog.Logger) (*bus.Bus, error) {
-	o := c.bus(roleAPI, log)
+	return c.openExisting(ctx, roleAPI, log)
+}
+
+func (c Config) openExisting(ctx context.Context, as string, log *slog.Logger) (*bus.Bus, error) {
+	o := c.bus(as, log)
 	o.Listen, o.Existing = "", true
 	if o.Dir != "" {
 		if _, err := os.Stat(o.Dir); err != nil {

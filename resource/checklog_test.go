@@ -1,0 +1,90 @@
+package resource_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"tidings/auth"
+	"tidings/bus"
+	"tidings/bus/bustest"
+	"tidings/fault"
+	"tidings/resource"
+	"tidings/resource/resourcetest"
+)
+
+func check(t *testing.T, s *resourcetest.Service) resource.LogCheck {
+	t.Helper()
+	found, err := resource.CheckLog(t.Context(), s.Bus, s.Model, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestACheckNamesWhatIsWrongAndARepairMendsWhatNeedsNoChoice(t *testing.T) {
+	t.Parallel()
+	b := bustest.Open(t, bus.Options{Listen: "127.0.0.1:0"})
+	s := resourcetest.On(t, b, pads, resource.FeedOptions{})
+	create := func(code string) (string, error) {
+		r, err := s.Client.Submit(t.Context(), resource.Command{Type: "Pad", Verb: resource.Create, Input: json.RawMessage(`{"name":"n","code":"` + code + `"}`), Who: auth.Principal{Subject: "root"}})
+		var v struct{ ID string }
+		_ = json.Unmarshal(r.Raw, &v) // empty with an error
+		return v.ID, err
+	}
+	var ids []string
+	for i := range 5 {
+		id, err := create(fmt.Sprint("c", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	if found := check(t, s); found.Flaws() != 0 || found.Records.Records != 5 {
+		t.Fatalf("%+v", found)
+	}
+
+	out := newStranger(t, b)
+	kind := func(k string) nats.Header { return nats.Header{"Tidings-Kind": {k}} }
+	unique := map[string]string{} // of the codes
+	_, err := b.Read(t.Context(), "tidings.log._unique.Pad.code.*", 0, 1000, func(m bus.Message) error {
+		unique[fmt.Sprint("c", len(unique))] = m.Subject
+		return nil
+	})
+	if err != nil || len(unique) != 5 {
+		t.Fatal(unique, err)
+	}
+	out.write(b.Subjects().Record("Pad", ids[0]), kind("DELETED"), `{"id":"`+ids[0]+`"}`)                       // a reservation without its record
+	out.write(unique["c1"], nil, `{}`)                                                                         // a record without its reservation
+	out.write(unique["c2"], nil, `{"id":"`+ids[1]+`"}`)                                                        // that of another one
+	out.write(b.Subjects().Record("Pad", "strange"), kind("CREATED"), `{"id":"strange","name":7,"code":"c9"}`) // does not fit, and is not reserved
+	garbage := out.write(b.Subjects().Record("Pad", ids[3]), nil, `garbage`)
+	out.write("tidings.log.a.b.c", nil, ``)
+	out.write(unique["c4"], nil, `garbage`) // the one before it counts
+
+	found := check(t, s)
+	if found.OrphanCount != 1 || found.Orphans[0].ID != ids[0] || found.UnreservedCount != 3 || found.MalformedCount != 3 || found.Records.Flawed != 1 || found.Records.Records != 5 {
+		t.Errorf("%+v", found)
+	}
+	if m := found.Malformed[0]; m.Seq != garbage || m.Reason != resource.MalformedKind || !m.Last {
+		t.Errorf("%+v", m)
+	}
+	mended, err := resource.RepairLog(t.Context(), b, s.Model, found, nil)
+	if err != nil || mended != 4 {
+		t.Errorf("%d, %v", mended, err)
+	}
+	found = check(t, s)
+	if found.OrphanCount+found.UnreservedCount != 0 || found.MalformedCount != 3 {
+		t.Errorf("after the repair: %+v", found)
+	}
+	for _, code := range []string{"c1", "c2", "c3", "c4", "c9"} {
+		if _, err := create(code); !fault.Is(err, fault.Conflict) {
+			t.Errorf("%s is taken twice: %v", code, err)
+		}
+	}
+	if _, err := create("c0"); err != nil {
+		t.Errorf("c0 is not free: %v", err)
+	}
+}
