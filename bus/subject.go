@@ -51,6 +51,14 @@ func (s Subjects) Reference(typ, id string) string { return s.References() + typ
 // References is what all of these begin with.
 func (s Subjects) References() string { return s.Prefix + ".log._ref." }
 
+// IsReference reports whether a subject is one of Reference.
+func (s Subjects) IsReference(subject string) bool {
+	rest, ok := strings.CutPrefix(subject, s.References())
+	typ, tok, two := strings.Cut(rest, ".")
+	_, valid := untoken(tok)
+	return ok && two && plain(typ) && valid
+}
+
 // ParseRecord takes a record's log subject apart. It reports false for every
 // other subject, reservations included.
 func (s Subjects) ParseRecord(subject string) (typ, id string, ok bool) {

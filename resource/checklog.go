@@ -135,7 +135,10 @@ func (c *checker) message(m bus.Message) error {
 	}
 	c.before = m.Time
 	delete(c.bad, m.Subject)
-	_, _, err := ReadEvent(c.bus.Subjects(), m)
+	_, isRecord, err := ReadEvent(c.bus.Subjects(), m)
+	if err == nil && !isRecord && !isNote(c.bus.Subjects(), m.Subject) {
+		err = MalformedSubject
+	}
 	typ, field, hash, isUnique := c.bus.Subjects().ParseUnique(m.Subject)
 	if isUnique {
 		h, ok := readHolder(m)

@@ -62,10 +62,12 @@ func TestACheckNamesWhatIsWrongAndARepairMendsWhatNeedsNoChoice(t *testing.T) {
 	out.write(b.Subjects().Record("Pad", "strange"), kind("CREATED"), `{"id":"strange","name":7,"code":"c9"}`) // does not fit, and is not reserved
 	garbage := out.write(b.Subjects().Record("Pad", ids[3]), nil, `garbage`)
 	out.write("tidings.log.a.b.c", nil, ``)
+	out.write("tidings.log._unique.Pad", nil, `{}`)
+	out.write(b.Subjects().Reference("Pad", ids[3]), nil, `{}`)
 	out.write(unique["c4"], nil, `garbage`) // the one before it counts
 
 	found := check(t, s)
-	if found.OrphanCount != 1 || found.Orphans[0].ID != ids[0] || found.UnreservedCount != 3 || found.MalformedCount != 3 || found.Records.Flawed != 1 || found.Records.Records != 5 {
+	if found.OrphanCount != 1 || found.Orphans[0].ID != ids[0] || found.UnreservedCount != 3 || found.MalformedCount != 4 || found.Records.Flawed != 1 || found.Records.Records != 5 {
 		t.Errorf("%+v", found)
 	}
 	if m := found.Malformed[0]; m.Seq != garbage || m.Reason != resource.MalformedKind || !m.Last {
@@ -76,7 +78,7 @@ func TestACheckNamesWhatIsWrongAndARepairMendsWhatNeedsNoChoice(t *testing.T) {
 		t.Errorf("%d, %v", mended, err)
 	}
 	found = check(t, s)
-	if found.OrphanCount+found.UnreservedCount != 0 || found.MalformedCount != 3 {
+	if found.OrphanCount+found.UnreservedCount != 0 || found.MalformedCount != 4 {
 		t.Errorf("after the repair: %+v", found)
 	}
 	for _, code := range []string{"c1", "c2", "c3", "c4", "c9"} {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"strings"
 
 	"tidings/bus"
 	"tidings/internal/rawjson"
@@ -48,7 +49,7 @@ func (m Malformed) Error() string {
 func ReadEvent(s bus.Subjects, m bus.Message) (e Event, ok bool, err error) {
 	typ, id, isRecord := s.ParseRecord(m.Subject)
 	if !isRecord {
-		if isNote(s, m.Subject) {
+		if strings.HasPrefix(m.Subject, s.Prefix+".log._") { // maybe of a later version of the service
 			return Event{}, false, nil
 		}
 		return Event{}, false, MalformedSubject
@@ -63,11 +64,8 @@ func ReadEvent(s bus.Subjects, m bus.Message) (e Event, ok bool, err error) {
 // isNote reports whether the subject is one that the service keeps beside its
 // records.
 func isNote(s bus.Subjects, subject string) bool {
-	if subject == s.Schema() {
-		return true
-	}
-	_, _, _, ok := s.ParseUnique(subject)
-	return ok
+	_, _, _, isUnique := s.ParseUnique(subject)
+	return isUnique || subject == s.Schema() || s.IsReference(subject)
 }
 
 // flaw says why the event is none; empty when it is one.
