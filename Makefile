@@ -5,7 +5,7 @@ SHELL := /bin/bash
 export GORACE := atexit_sleep_ms=0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-.PHONY: run build test help ci format vet staticcheck generated race conformance clients soap-clients chaos bench fuzz
+.PHONY: run build test help ci format vet staticcheck generated race conformance postgres clients soap-clients chaos bench fuzz
 
 run: build ## start everything in one process on :8080, with the example schema
 	bin/api --dev --schema examples/social --data $(or $(DATA),data)
@@ -63,7 +63,7 @@ soap-clients: ## install the others of SOAP: suds, SOAP::Lite, gSOAP, JAX-WS and
 	@command -v mcs >/dev/null && command -v wsdl >/dev/null || \
 	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends mono-devel)
 
-conformance: clients soap-clients build ## the walks against foreign clients: graphql-http, Apollo, urql, graphql-js, graphql-ws, graphql-sse, Chromium, zeep, PHP, npm soap, suds, SOAP::Lite, gSOAP, JAX-WS, Mono, WSS4J, several processes
+conformance: clients soap-clients postgres build ## the walks against foreign clients: graphql-http, Apollo, urql, graphql-js, graphql-ws, graphql-sse, Chromium, zeep, PHP, npm soap, suds, SOAP::Lite, gSOAP, JAX-WS, Mono, WSS4J, several processes
 	go test -tags conformance -count=1 -timeout 15m ./conformance/... ./wssec
 
 # make conformance injects the first few of these faults.
@@ -72,6 +72,10 @@ EACH ?= 20s
 SEED ?= 0
 chaos: ## every fault under load on three NATS servers, as root, then a table: FAULTS='leader' EACH=20s SEED=1
 	go test -tags conformance -count=1 -v -timeout 3h -run '^TestNothingIsLostWhateverFails$$' ./conformance/processes -args -faults '$(FAULTS)' -each $(EACH) -seed $(SEED)
+
+postgres: build ## the tests of views, and of what reads them, on a PostgreSQL that is started for them; part of conformance
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || (apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql)
+	view/viewtest/with-postgres.sh go test -race -count=1 -timeout 15m ./view ./resource ./graphql
 
 bench: ## ratios against the baselines, in one run
 	bench/run.sh

@@ -42,7 +42,7 @@ var floors = map[string]int{
 }
 
 // testRooms serve tests only: product code must not import them.
-var testRooms = []string{"bus/bustest", "resource/resourcetest"}
+var testRooms = []string{"bus/bustest", "resource/resourcetest", "view/viewtest"}
 
 // outside holds no product code; each folder may import any room, and no room
 // imports it.
@@ -61,6 +61,7 @@ var doors = map[string][]string{
 	"database/sql":                       {"view"},
 	"modernc.org/sqlite":                 {"view"},
 	"github.com/klauspost/compress":      {"view"},
+	"github.com/jackc/pgx/v5":            {"view"},
 	"github.com/google/uuid":             {"resource"},
 	"golang.org/x/sync":                  {"resource", "view"},
 	"github.com/gorilla/websocket":       {"realtime"},

@@ -161,8 +161,10 @@ func (f *Feed) applyAll(ctx context.Context, messages []bus.Message) error {
 	if err := f.applyChanges(ctx, upto, changes); err != nil {
 		return err
 	}
-	for i := range events {
-		events[i].Before = changes[i].Before
+	for i, c := range changes {
+		if events[i].Before = c.Before; c.Lost {
+			f.lookBack(ctx, &events[i])
+		}
 	}
 	if err := f.recall(ctx, events); err != nil {
 		return err

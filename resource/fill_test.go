@@ -59,7 +59,7 @@ func (s *script) step(ctx context.Context, n int) (uint64, error) {
 }
 
 // all returns every record of a view.
-func all(t *testing.T, v *view.View, typ string) (docs []string) {
+func all(t *testing.T, v resource.View, typ string) (docs []string) {
 	t.Helper()
 	for after := ""; ; {
 		page, err := v.List(t.Context(), view.Query{Type: typ, First: 1000, After: after})

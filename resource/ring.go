@@ -36,7 +36,7 @@ func (r *ring) at(i int) *Event { return &r.events[(r.head+i)%len(r.events)] }
 // from the log before it was read. Then neither that is known here nor what this
 // one changed.
 func (r *ring) add(e Event) (lost bool) {
-	if lost = e.Prev > r.floor && !r.holds(e.Prev); lost {
+	if lost = e.Lost || e.Prev > r.floor && !r.holds(e.Prev); lost {
 		r.floor = e.Seq
 	}
 	for r.count > 0 && (r.count == len(r.events) || r.bytes+e.size() > maxRing) {

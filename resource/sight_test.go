@@ -15,6 +15,7 @@ import (
 	"tidings/resource/resourcetest"
 	"tidings/schema"
 	"tidings/view"
+	"tidings/view/viewtest"
 )
 
 var taskDir = fstest.MapFS{"s.graphql": {Data: []byte(`
@@ -254,6 +255,9 @@ func TestARingDoesNotHideWhatWasTrimmedBeforeItWasRead(t *testing.T) {
 		if events, err := late.Feed.Recent(after, last.Seq); err != resource.ErrBehind {
 			t.Errorf("after %d: %d events, %v", after, len(events), err)
 		}
+	}
+	if viewtest.Enabled() {
+		return // it began where the view stands that it shares, and has read nothing
 	}
 	if events, err := late.Feed.Recent(last.Seq-2, last.Seq); err != nil || len(events) != 2 || events[0].Before == nil {
 		t.Errorf("what is known: %+v, %v", events, err)

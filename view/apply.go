@@ -26,6 +26,8 @@ type Change struct {
 	// was none.
 	Look   bool
 	Before []byte
+	// Lost, set by a Shared: what the record was is not known any more.
+	Lost bool
 }
 
 // Apply takes changes in, in the order of the log, and moves the position to

@@ -13,7 +13,7 @@ import (
 	"tidings/view"
 )
 
-func get(t *testing.T, v *view.View, ids ...string) []string {
+func get(t *testing.T, v records, ids ...string) []string {
 	t.Helper()
 	docs, err := v.Get(t.Context(), "Post", ids)
 	if err != nil {
@@ -26,7 +26,7 @@ func get(t *testing.T, v *view.View, ids ...string) []string {
 	return found
 }
 
-func remove(t *testing.T, v *view.View, id string) {
+func remove(t *testing.T, v records, id string) {
 	t.Helper()
 	at := v.Position() + 1
 	if err := v.Apply(t.Context(), at, []view.Change{{Seq: at, Type: "Post", ID: id}}); err != nil {

@@ -13,7 +13,7 @@ import (
 func TestCursorOfAnotherOrderIsRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	v := open(t, f.model, "")
+	v := fresh(t, f.model)
 	put(t, v, "Post", object{"id": "a", "title": "x"}, object{"id": "b", "title": "y"})
 	put(t, v, "User", object{"id": "a"})
 	page, err := v.List(t.Context(), view.Query{Type: "Post", First: 1, Order: []view.Order{{Field: f.title}}})

@@ -8,6 +8,8 @@ type dialect interface {
 	// names gives out names for what stands beside each other; those that are
 	// taken are given to nobody.
 	names(taken ...string) names
+	// table is the name of a table wherever it is not beside the others.
+	table(name string) string
 	// plain is a column in a comparison that may not use the column's index.
 	plain(c *column) string
 	// bind is a column's value, or missing, as the database is given it.
@@ -18,8 +20,11 @@ type dialect interface {
 	value(c *column, scanned any) any
 	// place is where in a text column a text stands: 0 when it does not. It has
 	// one parameter, which part makes of the text.
-	place(name string) string
+	place(c *column) string
 	part(text string) any
+	// ranged reports whether the texts that begin with this one are those from it
+	// to the next that does not.
+	ranged(text string) bool
 }
 
 // runner runs what was composed.
@@ -37,9 +42,11 @@ type runner interface {
 type sqliteDialect struct{}
 
 func (sqliteDialect) names(taken ...string) names      { return newNames(taken...) }
+func (sqliteDialect) table(name string) string         { return name }
 func (sqliteDialect) plain(c *column) string           { return "+" + c.name }
 func (sqliteDialect) bind(_ *column, value any) any    { return value }
 func (sqliteDialect) shown(c *column) string           { return c.name }
 func (sqliteDialect) value(_ *column, scanned any) any { return scanned }
-func (sqliteDialect) place(name string) string         { return "instr(" + name + ", ?)" }
+func (sqliteDialect) place(c *column) string           { return "instr(" + c.name + ", ?)" }
+func (sqliteDialect) ranged(string) bool               { return true }
 func (sqliteDialect) part(text string) any             { return text }

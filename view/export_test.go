@@ -59,3 +59,21 @@ func Fill(ctx context.Context, v *View, full bool) error {
 	_, err := v.writer.conn.ExecContext(ctx, fmt.Sprintf("PRAGMA max_page_count=%d", pages))
 	return err
 }
+
+// Unlock gives back a projection's lock, which it does not notice.
+func Unlock(ctx context.Context, p *Projection) error {
+	_, err := p.conn.Exec(ctx, "SELECT pg_advisory_unlock_all()")
+	return err
+}
+
+// Age makes a projection's tables look as if nobody had filled them for long.
+func Age(ctx context.Context, p *Projection) error {
+	_, err := p.conn.Exec(ctx, "UPDATE "+p.meta()+" SET used = now() - interval '1 year'")
+	return err
+}
+
+// There reports whether a shared view's tables are there.
+func There(ctx context.Context, p *Projection, s *Shared) (there bool, err error) {
+	err = p.conn.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)", s.name).Scan(&there)
+	return there, err
+}

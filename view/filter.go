@@ -214,6 +214,10 @@ func (w *where) compareText(c *column, f *Filter, at string) error {
 	name := w.column(c)
 	switch f.Op {
 	case "beginsWith":
+		if !w.table.dialect.ranged(text) {
+			w.add(w.table.dialect.place(c)+" = 1", w.table.dialect.part(text))
+			break
+		}
 		w.compared(c, "("+name+" >= ?", text) // text sorts above missing
 		if next, ok := successor(text); ok {
 			w.compared(c, " AND "+name+" < ?", next)
@@ -221,10 +225,10 @@ func (w *where) compareText(c *column, f *Filter, at string) error {
 		w.add(")")
 	case "contains":
 		w.compared(c, "("+name+" > ? AND ", missing)
-		w.add(w.table.dialect.place(name)+" > 0)", w.table.dialect.part(text))
+		w.add(w.table.dialect.place(c)+" > 0)", w.table.dialect.part(text))
 	case "notContains":
 		w.compared(c, "("+name+" = ? OR ", missing)
-		w.add(w.table.dialect.place(name)+" = 0)", w.table.dialect.part(text))
+		w.add(w.table.dialect.place(c)+" = 0)", w.table.dialect.part(text))
 	}
 	return nil
 }

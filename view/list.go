@@ -229,7 +229,7 @@ func (l *listing) pageSQL() (*where, error) {
 	w := &where{table: l.table}
 	w.add("SELECT doc")
 	for _, t := range l.sorting.terms {
-		w.add(", " + l.table.dialect.shown(t.column))
+		w.add(", " + l.table.dialect.shown(t.column) + ` AS "$"`) // or ORDER BY may mean what is shown
 	}
 	w.add(" FROM " + l.table.name + " WHERE ")
 	if err := w.all(l.conditions, l.guide); err != nil {

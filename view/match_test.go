@@ -21,7 +21,7 @@ func TestAMatcherSaysWhatAListSays(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			g := generator{rand.New(rand.NewPCG(seed, 2)), newFixture()}
-			v := open(t, g.model, "")
+			v := fresh(t, g.model)
 			raws := map[string][]byte{}
 			var changes []view.Change
 			for i := range 120 {
@@ -56,7 +56,7 @@ func (g generator) odd(t *testing.T, id string) []byte {
 	return raw
 }
 
-func (g generator) compare(t *testing.T, v *view.View, raws map[string][]byte, f *view.Filter) {
+func (g generator) compare(t *testing.T, v records, raws map[string][]byte, f *view.Filter) {
 	t.Helper()
 	page, err := v.List(t.Context(), view.Query{Type: "Post", Filter: f, First: len(raws)})
 	m, bad := view.NewMatcher(g.post, f)
@@ -144,7 +144,7 @@ func TestEqualValuesHaveEqualKeys(t *testing.T) {
 func TestAMatcherRefusesWhatAListRefuses(t *testing.T) {
 	t.Parallel()
 	g := newFixture()
-	v := open(t, g.model, "")
+	v := fresh(t, g.model)
 	many := make([]any, 10_001)
 	for i := range many {
 		many[i] = "x"
@@ -179,7 +179,7 @@ func TestAMatcherRefusesWhatAListRefuses(t *testing.T) {
 func TestApplyTellsWhatARecordWas(t *testing.T) {
 	t.Parallel()
 	g := newFixture()
-	v := open(t, g.model, "")
+	v := fresh(t, g.model)
 	put(t, v, "Post", object{"id": "a", "title": "1"}, object{"id": "b", "title": "1"})
 	at := v.Position()
 	raw := func(n int) []byte { return fmt.Appendf(nil, `{"id":"a","title":"%d"}`, n) }

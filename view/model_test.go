@@ -89,7 +89,7 @@ func (o object) raw() []byte {
 }
 
 // put applies records of one type, each with the next sequence.
-func put(t testing.TB, v *view.View, typ string, records ...object) {
+func put(t testing.TB, v records, typ string, records ...object) {
 	t.Helper()
 	seq := v.Position()
 	changes := make([]view.Change, 0, len(records))

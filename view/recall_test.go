@@ -25,11 +25,7 @@ func TestNoReadIsOlderThanThePosition(t *testing.T) {
 
 func noReadIsOlder(t *testing.T, memory int) {
 	f := newFixture()
-	v, err := view.Open(t.Context(), f.model, "log1", view.Options{Memory: memory})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = v.Close() })
+	v := freshWith(t, f.model, view.Options{Memory: memory})
 	const hot, rounds = 20, 400
 	var applied atomic.Int64 // every post has at least these minutes
 	write := func(round int64) {
@@ -81,7 +77,7 @@ func noReadIsOlder(t *testing.T, memory int) {
 }
 
 // readPosts reads posts in one of the ways there are.
-func readPosts(t *testing.T, v *view.View, f fixture, n, way int) [][]byte {
+func readPosts(t *testing.T, v records, f fixture, n, way int) [][]byte {
 	var docs [][]byte
 	var err error
 	switch way {
@@ -167,7 +163,7 @@ func TestAFailedApplyMisleadsNobody(t *testing.T) {
 func TestRememberedListsKnowAllTheirTables(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	v := open(t, f.model, "")
+	v := fresh(t, f.model)
 	followers := func(want ...string) {
 		t.Helper()
 		for range 2 {

@@ -243,7 +243,7 @@ func TestPagesEqualAPlainReference(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			g := generator{rand.New(rand.NewPCG(seed, 1)), newFixture()}
-			v := open(t, g.model, "")
+			v := fresh(t, g.model)
 			records := make([]object, 80)
 			for i := range records {
 				records[i] = g.record([]string{"", "!", "-", "a", "ä"}[g.IntN(5)] + numbered(g.IntN(1000)*100+i))
@@ -265,7 +265,7 @@ func TestPagesEqualAPlainReference(t *testing.T) {
 }
 
 // walk reads the whole list page by page and compares each page.
-func walk(t *testing.T, v *view.View, q view.Query, want []string, size int, backward bool) {
+func walk(t *testing.T, v records, q view.Query, want []string, size int, backward bool) {
 	t.Helper()
 	low, high := 0, len(want)
 	for {
@@ -299,7 +299,7 @@ func walk(t *testing.T, v *view.View, q view.Query, want []string, size int, bac
 }
 
 // between reads with both cursors set.
-func between(t *testing.T, v *view.View, q view.Query, want []string, g generator) {
+func between(t *testing.T, v records, q view.Query, want []string, g generator) {
 	t.Helper()
 	if len(want) < 2 {
 		return
@@ -367,7 +367,7 @@ func describe(q view.Query) string {
 func TestWalkSeesWhatStaysOnceWhileOthersComeAndGo(t *testing.T) {
 	t.Parallel()
 	g := generator{rand.New(rand.NewPCG(7, 7)), newFixture()}
-	v := open(t, g.model, "")
+	v := fresh(t, g.model)
 	var stay []object
 	for i := range 100 {
 		stay = append(stay, g.record(numbered(i*10)))
@@ -410,7 +410,7 @@ func TestWalkSeesWhatStaysOnceWhileOthersComeAndGo(t *testing.T) {
 func TestValuesThatDoNotFitTheirFieldAreNull(t *testing.T) {
 	t.Parallel()
 	g := newFixture()
-	v := open(t, g.model, "")
+	v := fresh(t, g.model)
 	put(t, v, "Post",
 		object{"id": "a", "title": 5, "minutes": "5", "score": true, "draft": 0, "createdAt": "yesterday"},
 		object{"id": "b", "title": []string{"x"}, "minutes": 5.5, "score": object{}, "draft": "true", "createdAt": 7})

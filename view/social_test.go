@@ -17,7 +17,7 @@ func TestExampleSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := open(t, model, t.TempDir())
+	v := fresh(t, model)
 	put(t, v, "User", object{"id": "ann", "name": "Ann", "email": "ann@example.org"}, object{"id": "bob", "name": "Bob"})
 	put(t, v, "Post",
 		object{"id": "1", "authorId": "ann", "title": "One", "kind": "NOTE", "tags": []string{"a"}, "createdAt": "2026-11-20T07:25:22.5Z"},

@@ -117,7 +117,7 @@ func (h *history) write(ctx context.Context, v *view.View, rounds int, seed uint
 }
 
 // check reads in one of several ways and holds the result against the history.
-func (h *history) check(ctx context.Context, v *view.View, f fixture, r *rand.Rand) error {
+func (h *history) check(ctx context.Context, v records, f fixture, r *rand.Rand) error {
 	from := v.Position()
 	what, show, err := h.read(ctx, v, f, r)
 	if isFull(err) {
@@ -151,7 +151,7 @@ type seen struct {
 	each bool
 }
 
-func (h *history) read(ctx context.Context, v *view.View, f fixture, r *rand.Rand) (s seen, show func(state) []string, err error) {
+func (h *history) read(ctx context.Context, v records, f fixture, r *rand.Rand) (s seen, show func(state) []string, err error) {
 	switch r.IntN(5) {
 	case 0:
 		for range 1 + r.IntN(4) {

@@ -40,7 +40,7 @@ func newTables(model *schema.Model, d dialect) map[string]*table {
 	names := d.names("meta")
 	tables := make(map[string]*table, len(model.Resources))
 	for _, r := range model.Resources {
-		tables[r.Name] = &table{resource: r, name: names.pick(r.Name), dialect: d}
+		tables[r.Name] = &table{resource: r, name: d.table(names.pick(r.Name)), dialect: d}
 	}
 	needed := keysOfRelations(model)
 	for _, t := range tables {
@@ -136,25 +136,31 @@ func (t *table) index() []string {
 // names gives out SQL names. SQL does not tell upper from lower case and keeps
 // some names to itself, GraphQL does neither: whoever comes second gets a
 // suffix that no GraphQL name can have.
-type names map[string]bool
+type names struct {
+	taken   map[string]bool
+	longest int // in bytes, without the suffix; 0: as long as they are
+}
 
 func newNames(taken ...string) names {
-	n := names{}
+	n := names{taken: map[string]bool{}}
 	for _, t := range taken {
-		n[t] = true
+		n.taken[t] = true
 	}
 	return n
 }
 
 func (n names) pick(want string) string {
+	if n.longest > 0 && len(want) > n.longest {
+		want = want[:n.longest]
+	}
 	name := want
-	for i := 2; n[strings.ToLower(name)] || strings.HasPrefix(strings.ToLower(name), "sqlite_"); i++ {
+	for i := 2; n.taken[strings.ToLower(name)] || strings.HasPrefix(strings.ToLower(name), "sqlite_"); i++ {
 		name = fmt.Sprintf("%s$%d", want, i)
 		if strings.HasPrefix(strings.ToLower(name), "sqlite_") {
 			name = "$" + name
 		}
 	}
-	n[strings.ToLower(name)] = true
+	n.taken[strings.ToLower(name)] = true
 	return quote(name)
 }
 

@@ -20,7 +20,7 @@ import (
 func TestGetKeepsOrderDuplicatesAndGaps(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	v := open(t, f.model, "")
+	v := fresh(t, f.model)
 	put(t, v, "Post", object{"id": "a"}, object{"id": "b"}, object{"id": "nul\x00l"}, object{"id": `q"'ü`})
 	for _, test := range []struct{ ask, want []string }{
 		{nil, nil},
@@ -42,7 +42,7 @@ func TestGetKeepsOrderDuplicatesAndGaps(t *testing.T) {
 func TestGetTakesAnyNumberOfIDs(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	v := open(t, f.model, "")
+	v := fresh(t, f.model)
 	put(t, v, "Post", object{"id": numbered(39_999)})
 	ask := make([]string, 40_000)
 	for i := range ask {
@@ -57,7 +57,7 @@ func TestGetTakesAnyNumberOfIDs(t *testing.T) {
 func TestGetReturnsTheVeryBytes(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	v := open(t, f.model, "")
+	v := fresh(t, f.model)
 	raw := []byte(`{ "id":"a", "title":"A\u00e4", "title":"last \ud83d\ude00", "nested":{"title":"no","x":["}",{"]":1}]} }`)
 	if err := v.Apply(t.Context(), 1, []view.Change{{Seq: 1, Type: "Post", ID: "a", Raw: raw}}); err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestGetReturnsTheVeryBytes(t *testing.T) {
 
 func TestUnknownTypesAreErrors(t *testing.T) {
 	t.Parallel()
-	v := open(t, newFixture().model, "")
+	v := fresh(t, newFixture().model)
 	_, getErr := v.Get(t.Context(), "Nobody", []string{"a"})
 	_, listErr := v.List(t.Context(), view.Query{Type: "Nobody"})
 	_, countErr := v.Count(t.Context(), "Nobody", nil, "")
@@ -82,7 +82,7 @@ func TestUnknownTypesAreErrors(t *testing.T) {
 func TestApplyIsIdempotentAndMovesThePosition(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	v := open(t, f.model, "")
+	v := fresh(t, f.model)
 	apply := func(upto uint64, changes ...view.Change) {
 		t.Helper()
 		if err := v.Apply(t.Context(), upto, changes); err != nil {
@@ -111,7 +111,7 @@ func TestApplyIsIdempotentAndMovesThePosition(t *testing.T) {
 func TestApplyIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	v := open(t, f.model, "")
+	v := fresh(t, f.model)
 	good := view.Change{Seq: 1, Type: "Post", ID: "a", Raw: []byte(`{"id":"a"}`)}
 	for name, bad := range map[string]view.Change{
 		"no object":    {Seq: 2, Type: "Post", ID: "b", Raw: []byte(`[1]`)},
@@ -139,7 +139,7 @@ func TestApplyIsAllOrNothing(t *testing.T) {
 func TestNamesThatSQLKeepsAndCaseThatItIgnores(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	v := open(t, f.model, "")
+	v := fresh(t, f.model)
 	put(t, v, "Order",
 		object{"id": "1", "group": "a", "Group": "b", "rowid": 7, "doc": "d", "seq": 5, "select": true},
 		object{"id": "2", "group": "b", "Group": "a", "rowid": 6, "doc": "e", "seq": 4, "select": false})
@@ -165,7 +165,7 @@ func TestNamesThatSQLKeepsAndCaseThatItIgnores(t *testing.T) {
 func TestRelatedIsNewestFirstWithALimitForEachParent(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	v := open(t, f.model, "")
+	v := fresh(t, f.model)
 	var records []object
 	for i := range 30 {
 		records = append(records, object{"id": numbered(i), "authorId": fmt.Sprint("u", i%3)})
@@ -195,7 +195,7 @@ func TestRelatedIsNewestFirstWithALimitForEachParent(t *testing.T) {
 func TestRelatedThroughLeavesOutMissingTargets(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	v := open(t, f.model, "")
+	v := fresh(t, f.model)
 	put(t, v, "User", object{"id": "z"}, object{"id": "a"}, object{"id": "m"})
 	put(t, v, "Follow",
 		object{"id": "f1", "followeeId": "z", "followerId": "m"},
@@ -221,7 +221,7 @@ func TestRelatedThroughLeavesOutMissingTargets(t *testing.T) {
 func TestOwnedListOfWhatNobodyOwnsIsEmpty(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	v := open(t, f.model, "")
+	v := fresh(t, f.model)
 	put(t, v, "Order", object{"id": "1"})
 	page, err := v.List(t.Context(), view.Query{Type: "Order", Owner: "u1"})
 	n, countErr := v.Count(t.Context(), "Order", nil, "u1")
@@ -233,7 +233,7 @@ func TestOwnedListOfWhatNobodyOwnsIsEmpty(t *testing.T) {
 func TestReadersSeeWholeBatchesWhileAWriterApplies(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	v := open(t, f.model, "")
+	v := fresh(t, f.model)
 	const batches, size = 30, 10
 	done := make(chan struct{})
 	var readers sync.WaitGroup
@@ -276,7 +276,7 @@ func TestReadersSeeWholeBatchesWhileAWriterApplies(t *testing.T) {
 func TestContextEndsAStatement(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	v := open(t, f.model, "")
+	v := fresh(t, f.model)
 	records := make([]object, 100)
 	for i := range records {
 		records[i] = object{"id": numbered(i), "title": strings.Repeat("x", 60_000)}
@@ -301,10 +301,7 @@ func TestContextEndsAStatement(t *testing.T) {
 func TestCloseWaitsAndThenRefuses(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	v, err := view.Open(t.Context(), f.model, "l", view.Options{Dir: filepath.Join(t.TempDir(), "new")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := freshWith(t, f.model, view.Options{Dir: filepath.Join(t.TempDir(), "new")})
 	put(t, v, "Post", object{"id": "a"})
 	var readers sync.WaitGroup
 	for range 8 {
@@ -331,7 +328,7 @@ func TestCloseWaitsAndThenRefuses(t *testing.T) {
 func TestInputThatCannotBeIsRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	v := open(t, f.model, "")
+	v := fresh(t, f.model)
 	filter := func(field *schema.Field, op string, value any) view.Query {
 		return view.Query{Filter: &view.Filter{Field: field, Op: op, Value: value}}
 	}
@@ -381,7 +378,7 @@ func TestInputThatCannotBeIsRefused(t *testing.T) {
 func TestDeepestFilterThatIsAllowedRuns(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	v := open(t, f.model, "")
+	v := fresh(t, f.model)
 	put(t, v, "Post", object{"id": "a", "title": "x"})
 	leaf := &view.Filter{Field: f.title, Op: "eq", Value: "x"}
 	deep, wide := leaf, &view.Filter{}

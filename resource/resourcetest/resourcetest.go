@@ -14,15 +14,22 @@ import (
 	"tidings/resource"
 	"tidings/schema"
 	"tidings/view"
+	"tidings/view/viewtest"
 )
 
 // Service is what runs. Everything ends with the test.
 type Service struct {
 	Bus    *bus.Bus
 	Model  *schema.Model
-	View   *view.View
+	View   View
 	Feed   *resource.Feed
 	Client *resource.Client
+}
+
+// View is a view that can be closed before the test ends.
+type View interface {
+	resource.View
+	Close() error
 }
 
 // New starts a service with the schema in dir.
@@ -52,11 +59,7 @@ func Reader(t testing.TB, b *bus.Bus, dir fs.FS, o resource.FeedOptions) *Servic
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := view.Open(t.Context(), m, b.LogID(), view.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = v.Close() })
+	v := open(t, b, m)
 	f := resource.NewFeed(b, m, v, o)
 	Run(t, "feed", f.Run)
 	select {
@@ -65,6 +68,33 @@ func Reader(t testing.TB, b *bus.Bus, dir fs.FS, o resource.FeedOptions) *Servic
 		t.Fatal("the feed did not catch up")
 	}
 	return &Service{Bus: b, Model: m, View: v, Feed: f, Client: resource.NewClient(b, m, v, f)}
+}
+
+// open opens a view: a file, or tables that a projector fills where there is a
+// PostgreSQL for tests.
+func open(t testing.TB, b *bus.Bus, m *schema.Model) View {
+	t.Helper()
+	if viewtest.Enabled() {
+		return OpenShared(t, b, m, viewtest.Options(t))
+	}
+	v, err := view.Open(t.Context(), m, b.LogID(), view.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = v.Close() })
+	return v
+}
+
+// OpenShared opens a shared view and starts a projector that fills it.
+func OpenShared(t testing.TB, b *bus.Bus, m *schema.Model, o view.SharedOptions) *view.Shared {
+	t.Helper()
+	v, err := view.OpenShared(m, b.LogID(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = v.Close() })
+	Run(t, "projector", resource.Projector{Bus: b, Model: m, View: o}.Run)
+	return v
 }
 
 // Run starts a part and waits for its end with the test.

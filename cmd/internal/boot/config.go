@@ -60,6 +60,7 @@ type Config struct {
 	Replicas         int           `env:"REPLICAS" flag:"replicas" envDefault:"1" help:"copies of the log in a cluster of servers"`
 	History          int64         `env:"HISTORY" flag:"history" envDefault:"64" help:"changes that the log keeps of each record"`
 	View             string        `env:"VIEW" flag:"view" help:"directory of this process's view; default: <data>/view with an embedded bus, else a temporary one"`
+	ViewURL          string        `env:"VIEW_URL" secret:"true" help:"URL of a PostgreSQL database whose view all processes share, and workers fill (docs/operations.md); none: each process has its own"`
 	ViewMemory       int           `env:"VIEW_MEMORY" flag:"view-memory" envDefault:"64" help:"MiB of records and pages that are kept in memory because they are read again; 0 for none"`
 	ViewSnapshots    time.Duration `env:"VIEW_SNAPSHOTS" flag:"view-snapshots" envDefault:"1h" help:"how often a worker stores a snapshot of its view in the bus, once 100,000 changes have come, for processes that begin without a file; 0: none are made nor used"`
 
@@ -234,7 +235,7 @@ func (c *Config) check() error {
 			return errors.New(rule.remedy)
 		}
 	}
-	return errors.Join(checkOrigins(c.AllowedOrigins()), c.checkLimits(), c.checkTLS(), c.checkSOAPKeys(), c.checkNATS())
+	return errors.Join(c.checkViewURL(), checkOrigins(c.AllowedOrigins()), c.checkLimits(), c.checkTLS(), c.checkSOAPKeys(), c.checkNATS())
 }
 
 // setting is one field of Config with its tags.

@@ -33,19 +33,20 @@ type Edition struct {
 	soap    *soap.Service
 	eraser  *resource.Eraser
 	maker   *resource.SnapshotMaker // nil where no snapshots are made
-	writing *running       // the three
-	users   sync.WaitGroup // requests that have begun here
-	over    chan struct{}  // closed when another edition serves
+	writing *running                // the three
+	users   sync.WaitGroup          // requests that have begun here
+	over    chan struct{}           // closed when another edition serves
 }
 
 // store is the view and what fills it. Editions whose schemas store and index
 // alike share it.
 type store struct {
-	View *view.View
+	View shownView
 	Feed *resource.Feed
 
-	dir     string // of the view; empty: a temporary one
-	reading *running
+	dir       string              // of the view; empty: a temporary one, or none
+	projector *resource.Projector // fills a view that processes share; nil: this process does not
+	reading   *running
 }
 
 // Use returns the edition in service; the caller calls done when it no longer
@@ -147,8 +148,12 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 	return err
 }
 
-// openStore opens the view of a model in a directory of its own.
+// openStore opens the view of a model in a directory of its own, or the one that
+// processes share.
 func (r *Rooms) openStore(ctx context.Context, m *schema.Model) (_ *store, err error) {
+	if r.config.ViewURL != "" {
+		return r.openShared(m)
+	}
 	s := &store{}
 	if dir := r.config.viewDir(); dir != "" {
 		s.dir = filepath.Join(dir, m.Fingerprint[:viewName])
@@ -190,7 +195,7 @@ func isDir(path string) bool {
 // read makes the feed run; fail gets its error when it ends by itself.
 func (e *Edition) read(ctx context.Context, fail func(error)) {
 	if e.reading == nil {
-		e.reading = run(ctx, fail, proc.Part{Name: "feed", Run: e.Feed.Run})
+		e.reading = run(ctx, fail, e.store.parts()...)
 	}
 }
 

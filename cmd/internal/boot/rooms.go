@@ -214,6 +214,9 @@ func (r *Rooms) Ready() error {
 	if err := r.Verifier.Ready(); err != nil {
 		return err
 	}
+	if err := r.current().View.Ready(); err != nil {
+		return err
+	}
 	if e := r.current(); !e.serves() {
 		return errors.New("the worker is not started yet")
 	}

@@ -5,12 +5,14 @@ import (
 
 	"tidings/resource"
 	"tidings/schema"
+	"tidings/view"
 )
 
 // snapshots are those with which a view without a file begins; nil for a process
-// that is alone on its bus, and keeps its file beside the log.
+// that is alone on its bus, and keeps its file beside the log, and where the view
+// is shared and has none.
 func (r *Rooms) snapshots(m *schema.Model) *resource.Snapshots {
-	if r.config.NATSURL == "" || r.config.ViewSnapshots == 0 {
+	if r.config.NATSURL == "" || r.config.ViewURL != "" || r.config.ViewSnapshots == 0 {
 		return nil
 	}
 	return resource.NewSnapshots(r.Bus, m.Fingerprint, r.log)
@@ -20,8 +22,9 @@ func (r *Rooms) snapshots(m *schema.Model) *resource.Snapshots {
 // clients do not wait for it. Nil: none are made.
 func (r *Rooms) openMaker(ctx context.Context, e *Edition) (*resource.SnapshotMaker, error) {
 	s := r.snapshots(e.Model)
-	if s == nil || r.role.Edge {
+	v, file := e.View.(*view.View)
+	if s == nil || r.role.Edge || !file {
 		return nil, nil
 	}
-	return resource.OpenSnapshotMaker(ctx, s, e.View, e.Feed, resource.SnapshotOptions{Every: r.config.ViewSnapshots, Logger: r.log})
+	return resource.OpenSnapshotMaker(ctx, s, v, e.Feed, resource.SnapshotOptions{Every: r.config.ViewSnapshots, Logger: r.log})
 }
