@@ -123,6 +123,7 @@ func (p *Projection) lock(ctx context.Context) error {
 			return err
 		}
 		if got {
+			p.log.InfoContext(ctx, "the shared view is filled by this process")
 			return nil
 		}
 		if !waits {

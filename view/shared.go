@@ -201,7 +201,7 @@ func (s *Shared) Begin(ctx context.Context) (uint64, error) {
 	remind := time.NewTicker(remindEvery)
 	defer remind.Stop()
 	for {
-		state, err, moved := s.now()
+		state, moved, err := s.now()
 		if state.built {
 			return state.position, nil
 		}
@@ -249,7 +249,7 @@ func (s *Shared) wait(ctx context.Context, position uint64) error {
 	remind := time.NewTicker(remindEvery)
 	defer remind.Stop()
 	for {
-		state, err, moved := s.now()
+		state, moved, err := s.now()
 		if state.built && state.position >= position {
 			return nil
 		}

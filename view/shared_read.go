@@ -51,7 +51,7 @@ func isAway(err error) bool {
 const (
 	// patience is how long a read waits for a database that is away: a restart
 	// takes less as a rule.
-	patience = 5 * time.Second
+	patience = 3 * time.Second
 	// readAgain is how often it tries.
 	readAgain = 50 * time.Millisecond
 )

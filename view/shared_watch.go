@@ -154,11 +154,11 @@ func (s *Shared) changed() {
 	s.moved = make(chan struct{})
 }
 
-// now returns the state, why it is not known any more, and what tells of a change.
-func (s *Shared) now() (standing, error, <-chan struct{}) {
+// now returns the state, what tells of a change, and why neither is known any more.
+func (s *Shared) now() (standing, <-chan struct{}, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.state, s.err, s.moved
+	return s.state, s.moved, s.err
 }
 
 // awaited reports whether somebody may be waiting for the tables.

@@ -1,0 +1,161 @@
+package viewtest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Server is a PostgreSQL of one test, which may stop it, kill it and start it
+// again. It ends with the test.
+type Server struct {
+	// URL is that of its database.
+	URL string
+
+	bin, dir string
+	port     int
+	cmd      *exec.Cmd
+	done     chan struct{}
+}
+
+// NewServer starts a server with an empty database. The test is skipped when
+// Debian's package postgresql is not installed.
+func NewServer(t testing.TB) *Server {
+	t.Helper()
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // the pattern is good
+	if len(found) == 0 {
+		t.Skip("there is no /usr/lib/postgresql/*/bin/initdb: make postgres installs it")
+	}
+	slices.Sort(found)
+	dir, err := os.MkdirTemp("", "tidings-postgres-") // not the test's own: another user must get there
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{bin: filepath.Dir(found[len(found)-1]), dir: dir, port: freePort(t)}
+	s.URL = fmt.Sprintf("postgres://tidings@127.0.0.1:%d/postgres?sslmode=disable", s.port)
+	t.Cleanup(func() {
+		s.Kill(t)
+		_ = os.RemoveAll(dir)
+	})
+	if os.Getuid() == 0 {
+		if err := os.Chown(dir, nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := s.command("initdb", "-D", "data", "-U", "tidings", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C.UTF-8").CombinedOutput(); err != nil {
+		t.Fatalf("initdb: %v\n%s", err, out)
+	}
+	s.Start(t)
+	return s
+}
+
+// nobody is the user that runs the server, which refuses to be root.
+const nobody = 65534
+
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func (s *Server) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(s.bin, name), args...)
+	cmd.Dir = s.dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if os.Getuid() == 0 {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+	}
+	return cmd
+}
+
+// Start starts the server and waits until it takes connections.
+func (s *Server) Start(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for {
+		s.run(t)
+		for s.running() {
+			if s.command("pg_isready", "-q", "-h", "127.0.0.1", "-p", fmt.Sprint(s.port)).Run() == nil {
+				return
+			}
+			if ctx.Err() != nil {
+				t.Fatal("postgres takes no connections")
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		if ctx.Err() != nil { // what a killed one has left goes away in a moment
+			t.Fatal("postgres does not start")
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+func (s *Server) run(t testing.TB) {
+	t.Helper()
+	s.cmd = s.command("postgres", "-D", filepath.Join(s.dir, "data"), "-p", fmt.Sprint(s.port),
+		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="+s.dir, "-c", "max_connections=100")
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	cmd, done := s.cmd, make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = cmd.Wait() // it was told to end
+	}()
+	s.done = done
+}
+
+func (s *Server) running() bool {
+	select {
+	case <-s.done:
+		return false
+	default:
+		return s.cmd != nil
+	}
+}
+
+// Stop stops the server as an administrator does who is in a hurry: sessions
+// are ended.
+func (s *Server) Stop(t testing.TB) { s.end(t, syscall.SIGINT) }
+
+// Kill ends it as a crash does.
+func (s *Server) Kill(t testing.TB) { s.end(t, syscall.SIGKILL) }
+
+// Pause stops all its processes, and Go on lets them run again.
+func (s *Server) Pause(t testing.TB)  { s.signal(t, syscall.SIGSTOP) }
+func (s *Server) Resume(t testing.TB) { s.signal(t, syscall.SIGCONT) }
+
+func (s *Server) signal(t testing.TB, sig syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(-s.cmd.Process.Pid, sig); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *Server) end(t testing.TB, sig syscall.Signal) {
+	t.Helper()
+	if s.cmd == nil || s.cmd.Process == nil || !s.running() {
+		return
+	}
+	pid := s.cmd.Process.Pid
+	if sig == syscall.SIGKILL {
+		pid = -pid // its children too, as when the machine is gone
+	}
+	if err := syscall.Kill(pid, sig); err != nil && err != syscall.ESRCH {
+		t.Error(err)
+	}
+	<-s.done
+}
