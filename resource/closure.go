@@ -73,10 +73,11 @@ func (c *closure) doom(i int) {
 func (c *closure) level(ctx context.Context) error {
 	level := c.doomed
 	c.doomed = nil
-	if err := c.guard(ctx, level); err != nil {
+	least, err := c.guard(ctx, level)
+	if err != nil {
 		return err
 	}
-	if err := c.w.shown(ctx); err != nil {
+	if err := c.w.shown(ctx, least); err != nil {
 		return err
 	}
 	for _, i := range level {
@@ -92,8 +93,9 @@ func (c *closure) level(ctx context.Context) error {
 	return nil
 }
 
-// guard makes the deletions fail if somebody refers to the records from now on.
-func (c *closure) guard(ctx context.Context, level []int) error {
+// guard makes the deletions fail if somebody refers to the records from now on,
+// and returns where in the log the references end that there are.
+func (c *closure) guard(ctx context.Context, level []int) (upto uint64, err error) {
 	guards := make([]bus.Entry, len(level))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(readsAtOnce)
@@ -112,14 +114,18 @@ func (c *closure) guard(ctx context.Context, level []int) error {
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return err
+		return 0, err
 	}
 	c.guards = append(c.guards, guards...)
-	return nil
+	for _, e := range guards {
+		upto = max(upto, e.After)
+	}
+	return upto, nil
 }
 
-// shown waits until the view shows what the log holds now.
-func (w *Worker) shown(ctx context.Context) error {
+// shown waits until the view shows what the log holds now, which is at least up
+// to a sequence: one of several servers may say less, and not know it.
+func (w *Worker) shown(ctx context.Context, least uint64) error {
 	if w.reads == nil {
 		return errors.New("this worker cannot tell which records refer to another one: it was made without WorkerOptions.Reads")
 	}
@@ -127,7 +133,7 @@ func (w *Worker) shown(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := w.reads.WaitFor(ctx, last); err != nil {
+	if err := w.reads.WaitFor(ctx, max(last, least)); err != nil {
 		return fault.Wrap(err, fault.Unavailable, "the worker does not know yet which records refer to this one; try again")
 	}
 	return nil

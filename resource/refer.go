@@ -91,12 +91,14 @@ type target struct {
 	ref  *schema.Reference
 	id   string
 	part int // the first that refers to it
-	last *bus.Message
+	// planned: the transaction itself creates or changes the record, and so what
+	// is expected of that is said already.
+	planned bool
+	last    *bus.Message // of the record; where it is planned, of the subject beside it
 }
 
 // references checks what the changes begin to refer to, and guards it. What the
-// transaction itself creates is there, what it deletes is not; either is guarded
-// by the record's own message.
+// transaction itself creates is there, what it deletes is not.
 func (c *closure) references(ctx context.Context) error {
 	var targets []*target
 	for i := range c.parts[:c.asked] {
@@ -113,9 +115,9 @@ func (c *closure) references(ctx context.Context) error {
 			switch {
 			case planned && c.decisions[place].Kind == Deleted:
 				return missing(i, ref, id)
-			case !planned && !c.guarded[subject]:
+			case !c.guarded[subject]:
 				c.guarded[subject] = true
-				targets = append(targets, &target{ref: ref, id: id, part: i})
+				targets = append(targets, &target{ref: ref, id: id, part: i, planned: planned})
 			}
 		}
 	}
@@ -123,12 +125,18 @@ func (c *closure) references(ctx context.Context) error {
 		return err
 	}
 	for _, t := range targets {
-		current, _ := standing(t.last)
-		if current == nil {
-			return missing(t.part, t.ref, t.id)
-		}
 		s := c.w.bus.Subjects()
-		c.guards = append(c.guards, bus.Entry{Subject: s.Reference(t.ref.To.Name, t.id), Data: []byte(referredTo), Of: s.Record(t.ref.To.Name, t.id), After: t.last.Seq})
+		e := bus.Entry{Subject: s.Reference(t.ref.To.Name, t.id), Data: []byte(referredTo)}
+		if current, _ := standing(t.last); !t.planned {
+			if current == nil {
+				return missing(t.part, t.ref, t.id)
+			}
+			e.Of = s.Record(t.ref.To.Name, t.id)
+		}
+		if t.last != nil {
+			e.After = t.last.Seq
+		}
+		c.guards = append(c.guards, e)
 	}
 	return nil
 }
@@ -147,12 +155,16 @@ func (c *closure) begins(i int, ref *schema.Reference) string {
 	return id
 }
 
-// look reads the records to which references lead.
+// look reads what the targets expect.
 func (c *closure) look(ctx context.Context, targets []*target) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(readsAtOnce)
 	for _, t := range targets {
 		g.Go(func() (err error) {
+			if t.planned {
+				t.last, err = c.w.bus.Last(ctx, c.w.bus.Subjects().Reference(t.ref.To.Name, t.id))
+				return err
+			}
 			t.last, err = c.w.last(ctx, c.w.bus.Subjects().Record(t.ref.To.Name, t.id))
 			return err
 		})

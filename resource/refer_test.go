@@ -47,6 +47,10 @@ type Note @resource @auth(requires: ADMIN) {
   version: Int! @version
   changedAt: DateTime! @timestamp(on: UPDATE)
 }
+type Tag @resource @auth(requires: ANYONE) {
+  id: ID!
+  name: String! @unique
+}
 type Part @resource @auth(requires: ANYONE) {
   id: ID!
   ofId: ID
