@@ -94,12 +94,12 @@ func (r *run) transact(ctx context.Context) {
 		if f.generated == nil { // __typename
 			continue
 		}
-		args, err := r.engine.given(r.who, r.op, f)
+		change, err := r.change(f, fields)
 		if err != nil {
 			r.joint.errs[f] = err
 		}
 		fields = append(fields, f)
-		t.Changes = append(t.Changes, resource.Change{Type: f.generated.Resource.Name, Verb: verbs[f.generated.Kind], Input: inputOf(args)})
+		t.Changes = append(t.Changes, change)
 	}
 	switch {
 	case len(fields) == 0:
@@ -124,6 +124,16 @@ func (r *run) transact(ctx context.Context) {
 			r.joint.records[f] = records[i]
 		}
 	}
+}
+
+// change is what a field asks for, after those before it.
+func (r *run) change(f *root, before []*root) (resource.Change, error) {
+	args, err := r.engine.given(r.who, r.op, f)
+	if err != nil {
+		return resource.Change{}, err
+	}
+	input, refs, err := linked(f, args, before)
+	return resource.Change{Type: f.generated.Resource.Name, Verb: verbs[f.generated.Kind], Input: appendValue(nil, input), Refs: refs}, err
 }
 
 // undo says of the fields that have no error of their own that they were not

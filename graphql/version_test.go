@@ -59,3 +59,31 @@ func TestAConflictOfVersionsTellsTheCurrentOne(t *testing.T) {
 		t.Error(body)
 	}
 }
+
+func TestAFieldOfATransactionMayReferToWhatAnEarlierOneCreates(t *testing.T) {
+	t.Parallel()
+	s := &service{Service: resourcetest.New(t, fstest.MapFS{"s.graphql": {Data: []byte(library)}})}
+	var err error
+	if s.engine, err = graphql.New(s.Model, s.Client, s.Feed, graphql.Options{Answers: answers(t, s.Bus)}); err != nil {
+		t.Fatal(err)
+	}
+	query := `mutation($on: ID!) @transaction {
+		shelf: createShelf(input: {name: "new"}) { name books { title } }
+		a: createBook(input: {title: "a", shelfId: "$shelf"}) { shelf { name } }
+		createBook(input: {title: "b", shelfId: $on}) { shelf { name } } }`
+	r := s.engine.Execute(t.Context(), ada, graphql.Request{Query: query, Variables: []byte(`{"on":"$shelf"}`), IdempotencyKey: "k"})
+	if want := `{"data":{"shelf":{"name":"new","books":[{"title":"b"},{"title":"a"}]},"a":{"shelf":{"name":"new"}},"createBook":{"shelf":{"name":"new"}}}}`; string(r.Body) != want {
+		t.Errorf("%s", r.Body)
+	}
+	for _, wrong := range []string{"$book", "$", "$createShelf", "$after"} {
+		body := s.run(t, ada, fmt.Sprintf(`mutation @transaction {
+			shelf: createShelf(input: {name: "x"}) { id } a: createBook(input: {title: "a", shelfId: "$shelf"}) { id }
+			b: createBook(input: {title: "b", shelfId: %q}) { id } after: createShelf(input: {name: "x"}) { id } }`, wrong), "")
+		if got := decode(t, body); len(got.Errors) != 4 || got.Errors[0].Extensions.Field != "input.shelfId" || got.Errors[0].Message != wrong+" names no earlier field of the transaction that creates a Shelf" {
+			t.Error(body)
+		}
+	}
+	if body := s.run(t, ada, `mutation { createBook(input: {title: "a", shelfId: "$shelf"}) { id } }`, ""); !strings.Contains(body, "there is none with the id") {
+		t.Errorf("outside of a transaction it is an id like any other: %s", body)
+	}
+}

@@ -35,6 +35,7 @@ type bundle struct {
 type part struct {
 	cmd     asked
 	fresh   string // the id of a new record
+	id      string
 	subject string
 	// unused: the id was made just now, so there is nothing to read under it.
 	unused bool
@@ -97,7 +98,11 @@ func (w *Worker) bundle(t Transaction) (*bundle, error) {
 	b := &bundle{w: w, tx: t, parts: make([]part, len(t.Changes)), asked: len(t.Changes)}
 	at := map[string]int{}
 	for i, change := range t.Changes {
-		p, err := w.part(Command{Type: change.Type, Verb: change.Verb, Input: change.Input, Who: t.Who, ID: CommandID(t.ID, i), Once: t.Once})
+		input, err := b.linked(i)
+		if err != nil {
+			return nil, &ItemError{Index: i, Cause: err}
+		}
+		p, err := w.part(Command{Type: change.Type, Verb: change.Verb, Input: input, Who: t.Who, ID: CommandID(t.ID, i), Once: t.Once})
 		if err != nil {
 			return nil, &ItemError{Index: i, Cause: err}
 		}
@@ -127,7 +132,7 @@ func (w *Worker) part(cmd Command) (part, error) {
 }
 
 func (w *Worker) partOf(a asked, fresh, id string) part {
-	return part{cmd: a, fresh: fresh, subject: w.bus.Subjects().Record(a.Type, id), unused: id == fresh && a.Once.first()}
+	return part{cmd: a, fresh: fresh, id: id, subject: w.bus.Subjects().Record(a.Type, id), unused: id == fresh && a.Once.first()}
 }
 
 func tooManyEntries(n int) error {

@@ -388,3 +388,33 @@ func assertNothingDangles(t testing.TB, b *bus.Bus, s *resourcetest.Service) {
 		}
 	}
 }
+
+func TestAChangeMayReferToWhatAnEarlierOneCreates(t *testing.T) {
+	t.Parallel()
+	s := resourcetest.New(t, club)
+	team := change("Team", resource.Create, `{"name":"t"}`)
+	member := func(refs map[string]int) resource.Change {
+		c := change("Member", resource.Create, `{"name":null}`)
+		c.Refs = refs
+		return c
+	}
+	records := transact(t, s.Client, alice, team, member(map[string]int{"teamId": 0}))
+	if id := idOf(t, records[0]); now(t, s.Bus, "Member", idOf(t, records[1]))["teamId"] != id {
+		t.Errorf("%s does not refer to %s", records[1].Raw, id)
+	}
+	badge := change("Badge", resource.Create, `{}`)
+	badge.Refs = map[string]int{"memberId": 0}
+	for name, changes := range map[string][]resource.Change{
+		"itself":       {team, member(map[string]int{"teamId": 1})},
+		"a later one":  {team, member(map[string]int{"teamId": 2}), team},
+		"before all":   {team, member(map[string]int{"teamId": -1})},
+		"another type": {team, badge},
+		"no key":       {team, member(map[string]int{"name": 0})},
+		"no creation":  {change("Team", resource.Update, `{"id":%q}`, idOf(t, records[0])), member(map[string]int{"teamId": 0})},
+	} {
+		_, err := s.Client.Transact(t.Context(), resource.Transaction{Who: alice, Changes: changes})
+		if !failsOnAccountOf(err, 1) || !fault.Is(err, fault.BadUserInput) || !strings.Contains(err.Error(), "cannot refer to the change at place") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

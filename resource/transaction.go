@@ -16,6 +16,10 @@ type Change struct {
 	Type  string          `json:"type"`
 	Verb  Verb            `json:"verb"`
 	Input json.RawMessage `json:"input"`
+	// Refs are members of the input that get the id of a record which the
+	// transaction creates: the keys of relations, each with the place of an earlier
+	// change. Nil: none.
+	Refs map[string]int `json:"refs,omitempty"`
 }
 
 // Transaction asks for changes of records of any types that happen together or
