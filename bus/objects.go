@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -14,19 +15,18 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-
-	"tidings/fault"
 )
 
 // Objects is an object store of NATS (ADR-20), for what is larger than a
 // message. Who reads needs no consumer and no right but that of direct gets. Its
 // methods may run concurrently. It ends with the bus.
 type Objects struct {
-	bus    *Bus
-	name   string
-	stream string
-	keep   time.Duration
-	most   int64
+	bus         *Bus
+	name        string
+	stream      string
+	description string
+	keep        time.Duration
+	most        int64
 }
 
 // Object is one object as the store describes it.
@@ -40,11 +40,13 @@ type Object struct {
 	digest string
 }
 
-// ObjectsOptions says how a store is kept that Write creates.
+// ObjectsOptions says how a store is kept that Ensure creates.
 type ObjectsOptions struct {
 	// Name is one token of the letters [A-Za-z0-9_-]; the store is called
 	// <prefix>-<name>.
 	Name string
+	// Description is shown to operators.
+	Description string
 	// MaxAge is how long an object is kept. Zero means for ever.
 	MaxAge time.Duration
 	// MaxBytes bounds the store. Zero means no bound.
@@ -54,7 +56,7 @@ type ObjectsOptions struct {
 // Objects names an object store. Nothing is sent.
 func (b *Bus) Objects(o ObjectsOptions) *Objects {
 	name := b.subjects.Bucket(o.Name)
-	return &Objects{bus: b, name: name, stream: "OBJ_" + name, keep: o.MaxAge, most: o.MaxBytes}
+	return &Objects{bus: b, name: name, stream: "OBJ_" + name, description: o.Description, keep: o.MaxAge, most: o.MaxBytes}
 }
 
 const (
@@ -164,12 +166,11 @@ func (o *Objects) each(ctx context.Context, filter string, fn func(Message) erro
 	}
 }
 
-// Write stores what r reads under the name, and creates the store when there is
-// none. What a writer leaves that was killed is removed by Sweep.
+// Write stores what r reads under the name, in a store that is there. What a writer leaves that was killed is removed by Sweep.
 func (o *Objects) Write(ctx context.Context, name string, meta map[string]string, r io.Reader) error {
 	ctx, cancel := o.bus.bound(ctx)
 	defer cancel()
-	store, err := o.open(ctx, true)
+	store, err := o.bus.js.ObjectStore(ctx, o.name)
 	if err == nil {
 		_, err = store.Put(ctx, jetstream.ObjectMeta{Name: name, Metadata: meta, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunkSize}}, full{r})
 	}
@@ -194,7 +195,7 @@ func (f full) Read(p []byte) (n int, err error) {
 func (o *Objects) Delete(ctx context.Context, name string) error {
 	ctx, cancel := o.bus.bound(ctx)
 	defer cancel()
-	store, err := o.open(ctx, false)
+	store, err := o.bus.js.ObjectStore(ctx, o.name)
 	if err == nil {
 		err = store.Delete(ctx, name)
 	}
@@ -241,20 +242,24 @@ func (o *Objects) Sweep(ctx context.Context, before time.Time) error {
 	return nil
 }
 
-func (o *Objects) open(ctx context.Context, create bool) (jetstream.ObjectStore, error) {
-	store, err := o.bus.js.ObjectStore(ctx, o.name)
-	if !create || !errors.Is(err, jetstream.ErrBucketNotFound) {
-		return store, err
+// Ensure creates the store when it is absent.
+func (o *Objects) Ensure(ctx context.Context) error {
+	ctx, cancel := o.bus.bound(ctx)
+	defer cancel()
+	c := jetstream.StreamConfig{
+		Name:        o.stream,
+		Description: o.description,
+		Subjects:    []string{"$O." + o.name + ".C.>", "$O." + o.name + ".M.>"},
+		Storage:     o.bus.streamConfig().Storage,
+		Replicas:    o.bus.opts.Replicas,
+		MaxAge:      o.keep,
+		MaxBytes:    cmp.Or(o.most, -1),
+		Discard:     jetstream.DiscardNew,
+		AllowRollup: true,
+		AllowDirect: true,
 	}
-	store, err = o.bus.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
-		Bucket: o.name, TTL: o.keep, MaxBytes: o.most,
-		Storage: o.bus.streamConfig().Storage, Replicas: o.bus.opts.Replicas,
-	})
-	if errors.Is(err, jetstream.ErrBucketExists) { // another process was faster
-		return o.bus.js.ObjectStore(ctx, o.name)
+	if _, err := o.bus.ensure(ctx, c); err != nil {
+		return fmt.Errorf("open the object store %s: %w", o.name, err)
 	}
-	if err != nil {
-		return nil, fault.Wrap(err, fault.Unavailable, "the object store cannot be made")
-	}
-	return store, nil
+	return nil
 }

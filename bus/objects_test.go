@@ -32,6 +32,9 @@ func TestObjectsAreReadAsTheyWereWritten(t *testing.T) {
 	if err := errors.Join(o.Delete(t.Context(), "none"), o.Sweep(t.Context(), time.Now())); err != nil {
 		t.Fatal(err)
 	}
+	if err := o.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	sizes := map[string]int{"empty": 0, "one": 1, "a chunk": 128 << 10, "large": 9<<20 + 7}
 	for name, size := range sizes {
 		if err := o.Write(t.Context(), name, map[string]string{"of": name}, iotest.HalfReader(bytes.NewReader(bytesOf(size)))); err != nil {
@@ -64,6 +67,9 @@ func TestAnInterruptedWriteLeavesNoObject(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	o := b.Objects(bus.ObjectsOptions{Name: "views"})
+	if err := o.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	broken := errors.New("the disk broke")
 	if err := o.Write(t.Context(), "x", nil, io.MultiReader(bytes.NewReader(bytesOf(300<<10)), iotest.ErrReader(broken))); !errors.Is(err, broken) {
 		t.Error(err)

@@ -68,9 +68,18 @@ type turn struct {
 	Begun time.Time `json:"begun,omitzero"` // since when
 }
 
+// EnsureSnapshots creates the store of snapshots, and the bucket in which workers
+// share their turns, when they are absent.
+func EnsureSnapshots(ctx context.Context, b *bus.Bus) (*bus.Bucket, error) {
+	if err := NewSnapshots(b, "", nil).objects.Ensure(ctx); err != nil {
+		return nil, err
+	}
+	return b.Bucket(ctx, bus.BucketOptions{Name: SnapshotBucket, Description: "Who makes the snapshots of views, and when.", MaxValue: 4 << 10, MaxAge: snapshotAge})
+}
+
 // OpenSnapshotMaker opens what the makers share. Run makes it go.
 func OpenSnapshotMaker(ctx context.Context, s *Snapshots, v SnapshotView, f *Feed, o SnapshotOptions) (*SnapshotMaker, error) {
-	turns, err := s.bus.Bucket(ctx, bus.BucketOptions{Name: SnapshotBucket, Description: "Who makes the snapshots of views, and when.", MaxValue: 4 << 10, MaxAge: snapshotAge})
+	turns, err := EnsureSnapshots(ctx, s.bus)
 	if err != nil {
 		return nil, err
 	}

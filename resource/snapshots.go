@@ -39,7 +39,7 @@ const snapshotAge = 7 * 24 * time.Hour
 func NewSnapshots(b *bus.Bus, fingerprint string, log *slog.Logger) *Snapshots {
 	return &Snapshots{
 		bus: b, fingerprint: fingerprint, log: cmp.Or(log, slog.New(slog.DiscardHandler)),
-		objects: b.Objects(bus.ObjectsOptions{Name: SnapshotStore, MaxAge: snapshotAge}),
+		objects: b.Objects(bus.ObjectsOptions{Name: SnapshotStore, Description: "Snapshots of views.", MaxAge: snapshotAge}),
 	}
 }
 

@@ -152,10 +152,10 @@ func TestThePermissionsAreEnoughForEverything(t *testing.T) {
 		}
 		return out.String()
 	}
-	if out := setUp(); strings.Count(out, "created") != 8 {
+	if out := setUp(); strings.Count(out, "created") != 10 {
 		t.Fatalf("set up:\n%s", out)
 	}
-	if out := setUp(); strings.Contains(out, "created") || strings.Count(out, "there") != 8 {
+	if out := setUp(); strings.Contains(out, "created") || strings.Count(out, "there") != 10 {
 		t.Fatalf("set up again:\n%s", out)
 	}
 	g.worker(t, data, "--erase-after", "1s")

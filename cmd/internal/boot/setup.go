@@ -40,5 +40,10 @@ func (c Config) SetUp(ctx context.Context, edit bool, log *slog.Logger) (kept []
 	if _, err := resource.OpenEraser(ctx, b, new(schema.Model), resource.EraserOptions{After: c.EraseAfter, Logger: log}); err != nil {
 		return nil, err
 	}
+	if c.ViewSnapshots > 0 {
+		if _, err := resource.EnsureSnapshots(ctx, b); err != nil {
+			return nil, err
+		}
+	}
 	return b.Kept(), nil
 }
