@@ -59,6 +59,11 @@ type Options struct {
 	// Answers keeps the answers of mutations with an idempotency key, for all
 	// processes; nil refuses such keys.
 	Answers Store
+	// Aside runs what waits for the first of two requests with one idempotency key,
+	// and lets others work in the place of the second meanwhile: bus.Aside, or nil for
+	// those who have no places. At most 256 wait so at a time; of more each keeps its
+	// place.
+	Aside func(ctx context.Context, wait func())
 	// CacheMaxAge is how long shared caches may keep what everybody may see and
 	// was asked for by GET. Zero means that they ask each time whether it changed.
 	CacheMaxAge time.Duration
@@ -128,7 +133,8 @@ type Engine struct {
 	frame      *executor.Executor
 	scratch    *sync.Pool
 	gzip       compressor
-	hints      bool // the validator may name parts of the schema
+	waiting    chan struct{} // a place for each that waits aside
+	hints      bool          // the validator may name parts of the schema
 	live       live
 }
 
@@ -148,6 +154,7 @@ func New(m *schema.Model, data *resource.Client, feed *resource.Feed, o Options)
 		functions:  map[string]*Function{},
 		complaints: map[*schema.Binding]*complaints{},
 		scratch:    newScratchPool(),
+		waiting:    make(chan struct{}, maxAside),
 		hints:      o.Introspection == nil || o.Introspection(auth.Principal{}),
 	}
 	e.live.slots, e.live.streamSlots = make(chan struct{}, maxReads), make(chan struct{}, maxReads)

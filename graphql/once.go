@@ -123,24 +123,63 @@ func (e *Engine) claim(ctx context.Context, who auth.Principal, key, request str
 	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout+2*claimGrace)
 	defer cancel()
 	c := &claim{name: keyName(who, key), nobodys: who.Anonymous()}
-	for look := minLook; ; look = min(2*look, maxLook) {
-		err := e.tryClaim(ctx, c, request)
-		switch {
-		case fault.Is(err, fault.Conflict): // somebody was faster
-		case err != nil:
-			return nil, nil, fault.Wrap(err, fault.Unavailable, "the idempotency key cannot be looked up; nothing was done")
-		case c.entry.Request != request:
-			return nil, nil, errOtherRequest
-		case c.entry.Done:
-			return nil, &c.entry, nil
-		case c.revision > 0:
-			return c, nil, nil
-		}
+	kept, err := e.look(ctx, c, request)
+	if errors.Is(err, errStillRuns) {
+		e.aside(ctx, func() { kept, err = e.awaitClaim(ctx, c, request) })
+	}
+	if err != nil || kept != nil {
+		return nil, kept, err
+	}
+	return c, nil, nil
+}
+
+// awaitClaim looks again and again, until ctx ends.
+func (e *Engine) awaitClaim(ctx context.Context, c *claim, request string) (kept *entry, err error) {
+	for pause := minLook; ; pause = min(2*pause, maxLook) {
 		select {
-		case <-time.After(look):
+		case <-time.After(pause):
 		case <-ctx.Done():
-			return nil, nil, errStillRuns
+			return nil, errStillRuns
 		}
+		if kept, err = e.look(ctx, c, request); !errors.Is(err, errStillRuns) {
+			return kept, err
+		}
+	}
+}
+
+// look claims the key, or returns the answer that is kept under it. The error is
+// errStillRuns while another request has it.
+func (e *Engine) look(ctx context.Context, c *claim, request string) (kept *entry, err error) {
+	err = e.tryClaim(ctx, c, request)
+	switch {
+	case fault.Is(err, fault.Conflict): // somebody was faster
+	case err != nil:
+		return nil, fault.Wrap(err, fault.Unavailable, "the idempotency key cannot be looked up; nothing was done")
+	case c.entry.Request != request:
+		return nil, errOtherRequest
+	case c.entry.Done:
+		return &c.entry, nil
+	case c.revision > 0:
+		return nil, nil
+	}
+	return nil, errStillRuns
+}
+
+// maxAside bounds those whose wait Options.Aside runs.
+const maxAside = 256
+
+// aside runs what waits for another process, in nobody's place while there are few.
+func (e *Engine) aside(ctx context.Context, wait func()) {
+	if e.options.Aside == nil {
+		wait()
+		return
+	}
+	select {
+	case e.waiting <- struct{}{}:
+		defer func() { <-e.waiting }()
+		e.options.Aside(ctx, wait)
+	default:
+		wait()
 	}
 }
 

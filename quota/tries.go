@@ -19,6 +19,7 @@ type Tries struct {
 
 // Tries returns the count for passwords of the account, known or not, from the
 // address of the context's client. It reaches across processes as all counts do.
+// Without an account it is the count for what is nobody's, from the address alone.
 func (l *Limiter) Tries(ctx context.Context, account string) Tries {
 	return Tries{limiter: l, address: Client(ctx), account: account}
 }
@@ -29,7 +30,7 @@ func (t Tries) Allow() error {
 	now := time.Now()
 	for _, k := range t.keys() {
 		if wait := t.limiter.ahead(k, now); wait > 0 {
-			f := fault.New(fault.RateLimited, "too many wrong passwords; try again in %d s", Seconds(wait))
+			f := fault.New(fault.RateLimited, "too many wrong credentials; try again in %d s", Seconds(wait))
 			f.RetryAfter = Seconds(wait)
 			return &Exceeded{After: wait, cause: f}
 		}
@@ -52,7 +53,7 @@ func (t Tries) keys() []key {
 	}
 	var keys []key
 	for i, name := range [...]string{Network(t.address), t.account} {
-		if c := wrongFrom + class(i); t.limiter.rates[c] != (Rate{}) {
+		if c := wrongFrom + class(i); name != "" && t.limiter.rates[c] != (Rate{}) {
 			sum := sha256.Sum256([]byte(name))
 			keys = append(keys, key{class: c, digest: [16]byte(sum[:16])})
 		}

@@ -52,9 +52,10 @@ const (
 type addressing struct {
 	dialect   *dialect // nil: not addressed
 	action    string
-	messageID string // the sender's name for this message, kept when it is sent again
-	noReply   bool   // ReplyTo is "none"
-	noFault   bool   // FaultTo is "none", or ReplyTo where there is no FaultTo
+	messageID string       // the sender's name for this message, kept when it is sent again
+	to        xmltree.Elem // where the sender says that it goes, or none
+	noReply   bool         // ReplyTo is "none"
+	noFault   bool         // FaultTo is "none", or ReplyTo where there is no FaultTo
 	// params are the headers that the sender wants back, written for an answer and
 	// for a fault.
 	params, faultParams []byte
@@ -122,7 +123,7 @@ func (a *addressing) read(blocks map[string]xmltree.Elem) *failure {
 			return a.refuse(invalidAddress, local, "the header wsa:"+local+" is longer than "+strconv.Itoa(maxAddress)+" bytes")
 		}
 	}
-	a.messageID, a.action = texts["MessageID"], texts["Action"]
+	a.messageID, a.action, a.to = texts["MessageID"], texts["Action"], blocks["To"]
 	if a.action == "" {
 		return a.lacks("Action")
 	}

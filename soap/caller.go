@@ -47,6 +47,7 @@ func (s *Service) principal(ctx context.Context, r *request, h bus.Header) (auth
 		return auth.Principal{}, f
 	}
 	r.secrecy.recipient = r.recipient(who.partner)
+	r.secrecy.suspect = r.secrecy.suspect && r.secrecy.doubtful
 	return who.Principal, who.admissible(r)
 }
 

@@ -17,6 +17,7 @@ import (
 type secrecy struct {
 	message   *wssec.Opened     // nil: nothing was encrypted
 	doubtful  bool              // not known to be of who encrypted it, where that matters
+	suspect   bool              // it was decrypted, and its sender is not known yet
 	weak      bool              // a weak cipher was used, or may have been: some partner may use one
 	recipient *x509.Certificate // of the sender; nil: none is known
 }
@@ -28,11 +29,19 @@ type secrecy struct {
 // says. So where messages can be overheard, and wherever a cipher is weak, such a
 // message is doubtful until a signature is found that covers what was encrypted,
 // which nobody can make who does not know it.
-func (s *Service) open(r *request, private bool) *failure {
+func (s *Service) open(ctx context.Context, r *request, private bool) *failure {
 	security := r.security()
 	if !security.Exists() || !wssec.IsEncrypted(security) {
 		return nil
 	}
+	if err := s.suspect(ctx, r); err != nil {
+		return failed(err)
+	}
+	leave, busy := s.deciphering.enter(ctx)
+	if busy != nil {
+		return failed(busy)
+	}
+	defer leave()
 	some := s.accounts.Allowances()
 	o, err := wssec.Open(r.tree, security, s.options.Keys.Ring(), wssec.Allow{CBC: some.AllowCBC, RSA15: some.AllowRSA15})
 	r.secrecy.weak = some.AllowCBC || some.AllowRSA15

@@ -60,7 +60,8 @@ type request struct {
 	echo    []byte          // the Security header of the answer, or empty
 	op      *operation      // what the payload names; nil until it was looked up
 
-	signed *wssec.Signed // what its signature proves; nil: nothing
+	signed    *wssec.Signed // what its signature proves; nil: nothing
+	addresses []string      // of this service, for a wsa:To that is signed; empty: any
 
 	addressing addressing
 	secrecy    secrecy

@@ -23,13 +23,13 @@ func NewReader(m *schema.Model, keys *wssec.Keys, a *auth.Accounts) (*Reader, er
 		return nil, err
 	}
 	c, err := newContract(m, o)
-	return &Reader{&Service{contract: c, accounts: a, verifier: v, options: o}}, err
+	return &Reader{&Service{contract: c, accounts: a, verifier: v, options: o, deciphering: newDeciphering()}}, err
 }
 
 // Read reads an envelope as far as it can be read; the error is the fault.
 func (r *Reader) Read(envelope []byte, contentType string) error {
 	h := bus.Header{headerPrivate: {"1"}}
-	request, f := readEnvelope(envelope, contentType, r.service.contract.namespace, len(envelope), func(q *request) *failure { return r.service.open(q, true) })
+	request, f := readEnvelope(envelope, contentType, r.service.contract.namespace, len(envelope), func(q *request) *failure { return r.service.open(context.Background(), q, true) })
 	if f == nil {
 		_, f = r.service.principal(context.Background(), request, h)
 	}

@@ -26,6 +26,8 @@ type Gateway struct {
 	options Options
 	packer  packer
 	offers  []offer // the oldest first
+	// addresses are the base URLs by which callers may know the service.
+	addresses []string
 }
 
 // document is a printed WSDL.
@@ -49,7 +51,7 @@ func NewGateway(b *bus.Bus, m *schema.Model, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{bus: b, options: o}
+	g := &Gateway{bus: b, options: o, addresses: append([]string{base}, o.Addresses...)}
 	for _, c := range contracts {
 		g.offers = append(g.offers, newOffer(c, base))
 	}
@@ -192,6 +194,7 @@ func (g *Gateway) headers(r *http.Request, id string) bus.Header {
 	if graphql.AcceptsGzip(r.Header.Values("Accept-Encoding")) {
 		h.Set(headerAcceptEncoding, codingGzip)
 	}
+	g.setAddresses(h)
 	return h
 }
 

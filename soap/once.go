@@ -21,21 +21,27 @@ const (
 )
 
 // identify tells the engine how the call is named, if it is.
-func (s *Service) identify(r *request, q *graphql.Request) *failure {
+func (s *Service) identify(r *request, q *graphql.Request) (f *failure) {
 	q.Sent = r.sent
+	q.IdempotencyKey, f = s.nameOf(r)
+	return f
+}
+
+// nameOf is the name of a call under which its answer is kept; empty for none.
+func (s *Service) nameOf(r *request) (name string, f *failure) {
 	key, err := r.idempotencyKey(s.contract.namespace)
 	switch {
 	case err != nil:
-		return failed(err)
+		return "", failed(err)
 	case key != "" && !r.intact(s.contract.namespace, optionsName):
-		return insecure(invalidSecurity, "over http, the header "+optionsName+" of a signed message must be signed, too")
+		return "", insecure(invalidSecurity, "over http, the header "+optionsName+" of a signed message must be signed, too")
 	case key != "":
-		q.IdempotencyKey = r.storedKey("key", key)
+		return r.storedKey("key", key), nil
 	case r.addressing.messageID != "" && s.engine.KeepsAnswers() && r.intact(r.addressing.dialect.namespace, "MessageID"):
 		r.named = true
-		q.IdempotencyKey = r.storedKey("message", r.addressing.messageID)
+		return r.storedKey("message", r.addressing.messageID), nil
 	}
-	return nil
+	return "", nil
 }
 
 // intact reports whether the header blocks of a name are what the sender wrote,

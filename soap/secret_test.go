@@ -31,9 +31,10 @@ type safe struct {
 	*world
 	alice, old wssec.Key
 	sent       time.Duration
+	service    *soap.Service
 }
 
-func newSafe(t *testing.T) *safe {
+func newSafe(t *testing.T, settings ...func(*soap.Options)) *safe {
 	t.Helper()
 	s := resourcetest.New(t, os.DirFS("../examples/social"))
 	v := &safe{alice: rsaKey(t, "alice"), old: rsaKey(t, "old")}
@@ -51,7 +52,10 @@ func newSafe(t *testing.T) *safe {
 	}
 	o := soap.Options{Address: "https://api.example.com", Replays: replays(t, s.Bus), Keys: new(wssec.Keys)}
 	o.Keys.Replace(wssec.Keyring{serviceKey(t)})
-	serveFor(t, s, o, a)
+	for _, set := range settings {
+		set(&o)
+	}
+	v.service = serveFor(t, s, o, a)
 	await(t, s)
 	v.world = &world{Service: s, url: edge(t, s, o)}
 	return v

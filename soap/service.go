@@ -48,6 +48,8 @@ type Service struct {
 	waiting  chan struct{} // a place for each pull that waits
 	large    largeOnes
 	packer   *packer
+	// deciphering bounds what strangers can make the keys do.
+	deciphering *deciphering
 	// fingerprint is that of the contract.
 	fingerprint string
 }
@@ -71,7 +73,7 @@ func NewService(b *bus.Bus, m *schema.Model, e *graphql.Engine, a *auth.Accounts
 	}
 	stopping := make(chan struct{})
 	s := &Service{bus: b, engine: e, accounts: a, verifier: v, contract: contracts[len(contracts)-1], options: o, ready: make(chan struct{}), packer: &packer{},
-		stopping: stopping, stop: sync.OnceFunc(func() { close(stopping) }), waiting: make(chan struct{}, maxWaiting), large: make(largeOnes, maxLarge)}
+		stopping: stopping, stop: sync.OnceFunc(func() { close(stopping) }), waiting: make(chan struct{}, maxWaiting), large: make(largeOnes, maxLarge), deciphering: newDeciphering()}
 	for _, c := range contracts {
 		s.versions = append(s.versions, s.as(c))
 	}
@@ -106,13 +108,15 @@ func (s *Service) Ready() <-chan struct{} { return s.ready }
 // returns an error.
 func (s *Service) answer(ctx context.Context, m bus.Message) ([]byte, bus.Header, error) {
 	began := time.Now()
-	open := func(r *request) *failure { return s.open(r, m.Header.Get(headerPrivate) == "1") }
+	ctx = callerContext(ctx, m.Header)
+	open := func(r *request) *failure { return s.open(ctx, r, m.Header.Get(headerPrivate) == "1") }
 	request, f := readEnvelope(m.Data, m.Header.Get(headerContentType), s.contract.namespace, s.options.MaxEnvelope, open)
 	h := bus.Header{headerContentType: {request.version.contentType()}, headerStatus: {"200"}}
 	var out []byte
 	if f == nil {
 		out, f = s.call(ctx, request, m.Header)
 	}
+	s.settle(ctx, request, f)
 	if request.secrecy.timed() {
 		s.evenOut(ctx, began)
 	}
@@ -148,8 +152,7 @@ func (s *Service) refused(ctx context.Context, r *request, f *failure, asked bus
 
 // call does what the envelope asks for.
 func (s *Service) call(ctx context.Context, r *request, h bus.Header) ([]byte, *failure) {
-	ctx = callerContext(ctx, h)
-	r.sent, r.private = sentOf(h), h.Get(headerPrivate) == "1"
+	r.sent, r.private, r.addresses = sentOf(h), h.Get(headerPrivate) == "1", h[headerAddress]
 	op, f := s.contract.operation(r, h.Get(headerAction))
 	if f != nil {
 		return nil, f

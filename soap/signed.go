@@ -13,8 +13,8 @@ import (
 
 // bySignature checks the signature of a message, if it has one: it must cover the
 // Body that is carried out and a recent Timestamp, by the certificate of an
-// account, and must not have come before. Only messages that are good are
-// remembered.
+// account, and must not have come before where that could do harm. What it says of
+// where it goes must be here. Only messages that are good are remembered.
 func (s *Service) bySignature(ctx context.Context, r *request, now time.Time) (caller, *failure) {
 	security := r.security() // readSecurity has found no other
 	if !security.Exists() || !wssec.HasSignature(security) {
@@ -25,21 +25,37 @@ func (s *Service) bySignature(ctx context.Context, r *request, now time.Time) (c
 	if err != nil {
 		return caller{}, unproved(err)
 	}
-	if f := s.once(ctx, t.caller.Principal, "signature", string(signed.Sum[:])); f != nil {
-		return caller{}, repeated(f)
-	}
 	r.signed = signed
+	if f := r.checkTo(s.contract); f != nil {
+		return caller{}, f
+	}
+	if s.mustComeOnce(r) {
+		if f := s.once(ctx, t.caller.Principal, "signature", string(signed.Sum[:])); f != nil {
+			r.signed = nil // the answer to it is worth no signature
+			return caller{}, repeated(f)
+		}
+	}
 	if s.seals(r) {
 		r.echo = nil
 	}
 	return t.caller, nil
 }
 
+// mustComeOnce reports whether a signed message does harm when it comes again: it
+// changes something, and the engine does not know by its name that it has.
+func (s *Service) mustComeOnce(r *request) bool {
+	if r.op != nil && !r.op.mutation {
+		return false
+	}
+	name, err := s.nameOf(r)
+	return err != nil || name == ""
+}
+
 // repeated says of a message that has come before that it has: its sender may be
 // one whose Timestamps have whole seconds, and whoever has overheard it knows.
 func repeated(f *failure) *failure {
 	if errors.Is(f.Error, errReplayed) {
-		f.Error = fault.Wrap(errReplayed, fault.Unauthenticated, "the same message has come before: give each a Timestamp with milliseconds, or sign a wsa:MessageID")
+		f.Error = fault.Wrap(errReplayed, fault.Unauthenticated, "the same message has come before: give each a Timestamp with milliseconds, or a name of its own, an %s or a wsa:MessageID, which must be signed too over http", keyName)
 	}
 	return f
 }

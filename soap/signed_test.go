@@ -28,6 +28,7 @@ type notary struct {
 	*house
 	strict  tls.Certificate
 	service *x509.Certificate
+	parts   *resourcetest.Service
 	began   time.Time
 	signed  atomic.Int64 // messages
 }
@@ -45,9 +46,10 @@ func newNotary(t *testing.T) *notary {
 		t.Fatal(err)
 	}
 	s := resourcetest.New(t, os.DirFS("../examples/social"))
-	o := soap.Options{Address: "https://api.example.com", Replays: replays(t, s.Bus), Keys: keys(own), Logger: slog.New(slog.NewTextHandler(n.logged, nil))}
+	o := soap.Options{Address: "https://api.example.com", Addresses: []string{"https://inside.example.com/soap", "urn:crm:social"}, Replays: replays(t, s.Bus), Keys: keys(own), Logger: slog.New(slog.NewTextHandler(n.logged, nil))}
 	serveFor(t, s, o, accounts)
 	await(t, s)
+	n.parts = s
 	n.plain = edge(t, s, o)
 	o.TrustTransport = true
 	n.private = edge(t, s, o)

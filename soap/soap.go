@@ -51,6 +51,10 @@ type Options struct {
 	// Address is the public base URL, such as https://api.example.com. The WSDL
 	// names it, and clients take it literally; it is never taken from a request.
 	Address string
+	// Addresses are other base URLs by which callers know the service, or names that
+	// are no URLs: a wsa:To that is signed must be of one of them, or of Address.
+	// AnyAddress among them: it may say anything. Schemes and ports do not count.
+	Addresses []string
 	// TrustTransport says that passwords may come over a connection on which
 	// this process sees no TLS: because a proxy ends it in front, or because it
 	// is development. Otherwise a UsernameToken over plain HTTP is refused.

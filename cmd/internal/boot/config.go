@@ -84,6 +84,7 @@ type Config struct {
 	SOAPVersion    string `env:"SOAP_VERSION" flag:"soap-version" help:"version of the SOAP contract that the schema makes; default: the newest one that is locked beside it, or v1"`
 	SOAPAction     string `env:"SOAP_ACTION" flag:"soap-action" envDefault:"match" help:"what SOAPAction must say: match (nothing, or the body's operation), require (the body's operation) or ignore"`
 	SOAPPartial    string `env:"SOAP_PARTIAL" flag:"soap-partial" help:"errors below a SOAP result: header (the result, and a header that lists them) or fault; default: header for mutations, fault for queries"`
+	SOAPTo         string `env:"SOAP_TO" flag:"soap-to" help:"further base URLs, or names, comma separated, that a signed wsa:To may have beside the public URL; * for any"`
 	MaxEnvelope    int    `env:"SOAP_MAX_ENVELOPE" flag:"soap-max-envelope" envDefault:"1048576" help:"bytes of a SOAP envelope, as it comes and unpacked; at most 16777216"`
 	TrustTransport bool   `env:"TRUST_TRANSPORT" flag:"trust-transport" help:"a proxy in front ends TLS, so passwords of SOAP callers may come over plain HTTP"`
 	AccountsFile   string `env:"ACCOUNTS_FILE" flag:"accounts" help:"file of the accounts for SOAP, read again when it changes"`

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"tidings/bus"
 	"tidings/graphql"
 	"tidings/internal/proc"
 	"tidings/resource"
@@ -107,6 +108,7 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 		Quota:         r.Quota,
 		Persisted:     persisted,
 		Answers:       r.answers,
+		Aside:         bus.Aside,
 		CacheMaxAge:   c.CacheMaxAge,
 		Services:      services,
 	})
@@ -123,6 +125,7 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 	}
 	o := soap.Options{
 		Service: c.ServiceName(), Version: c.SOAPVersion, Locks: locks, Address: c.PublicURL,
+		Addresses:      c.soapAddresses(),
 		TrustTransport: c.Dev || c.TrustTransport, MaxEnvelope: c.MaxEnvelope,
 		SOAPAction: soap.ActionRule(c.SOAPAction), Partial: soap.PartialRule(c.SOAPPartial),
 		Ready: e.Feed.Ready(), WaitFor: e.Client.WaitFor,

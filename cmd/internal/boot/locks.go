@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 
 	"tidings/schema"
 	"tidings/soap"
@@ -36,4 +37,10 @@ func (r *Rooms) warnOfLocks(ctx context.Context) {
 	if c.Service == "" {
 		r.log.LogAttrs(ctx, slog.LevelWarn, "the SOAP service is called after the schema's directory: name it by TIDINGS_SERVICE, so that another directory does not change the contract of its partners", slog.String("service", c.ServiceName()))
 	}
+}
+
+// soapAddresses are those by which callers of SOAP know the service, beside the
+// public URL.
+func (c Config) soapAddresses() []string {
+	return strings.FieldsFunc(c.SOAPTo, func(r rune) bool { return r == ',' || r == ' ' })
 }
