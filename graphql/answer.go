@@ -58,6 +58,8 @@ func (r *run) answer(ctx context.Context, f *root) answer {
 		return r.list(ctx, f, args)
 	case schema.RootChanges:
 		return r.changes(ctx, f, args)
+	case schema.RootHistory:
+		return r.history(ctx, f, args)
 	case schema.RootCreate:
 		return r.submit(ctx, f, resource.Create, args)
 	case schema.RootUpdate:

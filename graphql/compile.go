@@ -71,6 +71,10 @@ func (c *compiler) root(typ string, def *ast.Definition, nodes []*ast.Field) *ro
 		r.target = c.change(r.generated.Resource, nodes)
 	case schema.RootChanges:
 		r.target = c.changes(r.generated.Resource, nodes)
+	case schema.RootHistory:
+		r.rule = r.generated.Rule
+		c.plan.roles |= r.rule.Roles
+		r.target = c.changes(r.generated.Resource, nodes)
 	default:
 		r.target = c.record(r.generated.Resource, nodes)
 	}

@@ -112,7 +112,7 @@ func (rule *CostRule) members(contract *ast.Schema, abstract *ast.Definition) {
 
 // impliedCost says of generated fields what no directive says.
 func impliedCost(m *Model, def *ast.Definition, field *ast.FieldDefinition, rule *CostRule) {
-	if root := m.Root(def.Name, field.Name); root != nil && (root.Kind == RootList || root.Kind == RootChanges) && rule.List == nil {
+	if root := m.Root(def.Name, field.Name); root != nil && (root.Kind == RootList || root.Kind == RootChanges || root.Kind == RootHistory) && rule.List == nil {
 		rule.List = &ListSize{AssumedSize: -1, DefaultSize: DefaultPage,
 			SlicingArguments: []string{"first", "last"}, SizedFields: []string{"nodes", "edges"}}
 	}

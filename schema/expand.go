@@ -52,6 +52,9 @@ func (c *compiler) expand(m *Model) {
 	for _, r := range m.Resources {
 		e.resource(r)
 	}
+	for _, r := range m.Resources {
+		e.history(r)
+	}
 	e.bindings()
 	e.slow()
 	if e.types["Query"] == nil {

@@ -33,6 +33,11 @@ func (c *compiler) foresee() {
 			panic("schema: the built-in expansion is wrong: " + err.Error())
 		}
 		c.foreseeText(text.String())
+		for _, name := range historyTypes(def.Name) {
+			if c.types[name] == nil {
+				c.stub(ast.Object, name)
+			}
+		}
 		c.stub(ast.InputObject, def.Name+"Filter")
 		c.stub(ast.Enum, def.Name+"OrderField")
 		c.stub(ast.InputObject, "Create"+def.Name+"Input")

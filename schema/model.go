@@ -78,6 +78,7 @@ const (
 	RootDelete                      // deleteUser(input: DeleteUserInput!): User
 	RootChanged                     // userChanged(id: ID, filter: UserFilter, snapshot: Boolean = false): UserChange!
 	RootChanges                     // userChanges(after: String, first: Int, filter: UserFilter): UserChangePage
+	RootHistory                     // userHistory(id: ID!, first: Int, after: String): UserHistoryPage
 )
 
 // Root is one generated root field.
@@ -85,6 +86,9 @@ type Root struct {
 	Kind     RootKind
 	Resource *Resource
 	Name     string // the field's name
+	// Rule says who may call a RootHistory; nil for every other, where the rules of
+	// the resource decide alone.
+	Rule *Rule
 	// OnSlow says what becomes of subscribers to a RootChanged who read too slowly.
 	OnSlow Slow
 }

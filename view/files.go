@@ -178,7 +178,8 @@ func (f *files) build(ctx context.Context, want identity, tables map[string]*tab
 
 // connect opens the database and the writing connection. With WAL and
 // synchronous=NORMAL a crash, even of the operating system, may cost the newest
-// transactions but never leaves a torn one: position and records agree.
+// transactions but never leaves a torn one: position and records agree. What is
+// deleted is overwritten: the file must not tell what the log has erased.
 func (f *files) connect(ctx context.Context) (s *session, err error) {
 	f.db, err = openDB(f.path(dataFile), "_pragma=busy_timeout(5000)", "_pragma=cache_size(-16000)")
 	if err != nil {
@@ -188,7 +189,7 @@ func (f *files) connect(ctx context.Context) (s *session, err error) {
 	if f.temp {
 		safety = "OFF"
 	}
-	return newSession(ctx, f.db, "PRAGMA journal_mode=WAL", "PRAGMA synchronous="+safety, "PRAGMA wal_autocheckpoint=2000", "PRAGMA busy_timeout=250")
+	return newSession(ctx, f.db, "PRAGMA journal_mode=WAL", "PRAGMA synchronous="+safety, "PRAGMA wal_autocheckpoint=2000", "PRAGMA busy_timeout=250", "PRAGMA secure_delete=ON")
 }
 
 func (f *files) openReader(ctx context.Context) (*session, error) {
