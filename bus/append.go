@@ -123,6 +123,9 @@ func (b *Bus) commit(ctx context.Context, msgs []*nats.Msg) (uint64, error) {
 		return 0, fmt.Errorf("%w: append to %s: %w", ErrUnknownOutcome, msgs[end].Subject, err)
 	}
 	if ack.Error != nil {
+		if isFull(ack.Error) {
+			b.full.tell(ctx, b.log, ack.Error)
+		}
 		return 0, refused(ack.Error, msgs[end].Subject)
 	}
 	if ack.Stream != b.subjects.Stream() || ack.Seq == 0 || (end > 0 && ack.Count != len(msgs)) {
@@ -151,6 +154,8 @@ func refused(err *apiError, subject string) error {
 		return fmt.Errorf("append to %s: %w (%w)", subject, ErrConflict, err)
 	case isCode(err, codeMessageTooLarge):
 		return fault.Wrap(err, fault.PayloadTooLarge, "the record is larger than the log takes")
+	case isFull(err):
+		return fault.Wrap(err, fault.Unavailable, "there is no room for more until the operator of this service raises a limit of storage")
 	case err.Status == 503, isCode(err, codeIncompleteBatch):
 		return fault.Wrap(err, fault.Unavailable, "the log is not available")
 	}

@@ -70,6 +70,10 @@ type Options struct {
 	// Existing makes Open fail when there is no log, instead of creating one:
 	// for those who come to look.
 	Existing bool
+	// MaxBytes bounds the log; a full one refuses changes until the bound is
+	// raised. It holds for a log that is created, and that of an embedded server.
+	// Zero means no bound.
+	MaxBytes int64
 	// Edit makes Open, and what opens buckets and queues, change the streams that
 	// are there to what the options say: copies, bounds, how many messages of a
 	// subject are kept. It is for those who set a bus up.
@@ -100,6 +104,7 @@ type Bus struct {
 	links    links
 	denials  denials
 	kept     keeping
+	full     fullness
 
 	// replicated: a direct get may be answered by one who is behind.
 	replicated atomic.Bool
@@ -141,6 +146,9 @@ func (b *Bus) open(ctx context.Context) error {
 		return err
 	}
 	b.nc = nc
+	if v := nc.ConnectedServerVersion(); tooOld(v) {
+		return fmt.Errorf("the NATS server is of the version %s, and the log needs %d.%d or later, for atomic batches: upgrade the servers", v, oldestMajor, oldestMinor)
+	}
 	if b.js, err = jetstream.New(nc); err != nil {
 		return err
 	}

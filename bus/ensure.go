@@ -67,19 +67,52 @@ func (b *Bus) ensure(ctx context.Context, want jetstream.StreamConfig) (jetstrea
 		}
 	}
 	if err != nil {
-		return nil, said(err)
+		return nil, said(roomFor(want, err))
 	}
-	if b.opts.Edit {
-		next, changes := edited(s.CachedInfo().Config, want)
-		if len(changes) > 0 {
-			if s, err = b.js.UpdateStream(ctx, next); err != nil {
-				return nil, fmt.Errorf("change %s of the stream %s: %w", strings.Join(changes, ", "), want.Name, said(err))
-			}
-			done = "changed: " + strings.Join(changes, ", ")
+	if done == "there" {
+		if s, done, err = b.edit(ctx, s, want); err != nil {
+			return nil, said(err)
 		}
 	}
 	b.kept.add(s.CachedInfo().Config, done)
 	return s, nil
+}
+
+// edit changes a stream that is there, as far as it may be; done says what.
+func (b *Bus) edit(ctx context.Context, s jetstream.Stream, want jetstream.StreamConfig) (_ jetstream.Stream, done string, err error) {
+	have := s.CachedInfo().Config
+	next, changes := edited(have, want)
+	if !b.opts.Edit { // nobody else can raise the limit of an embedded log
+		next, changes = have, nil
+		if b.server != nil && want.Name == b.subjects.Stream() && want.MaxBytes > 0 && want.MaxBytes != have.MaxBytes {
+			next.MaxBytes, changes = want.MaxBytes, []string{fmt.Sprintf("max bytes %d to %d", have.MaxBytes, want.MaxBytes)}
+		}
+	}
+	if len(changes) == 0 {
+		return s, "there", nil
+	}
+	done = strings.Join(changes, ", ")
+	if s, err = b.js.UpdateStream(ctx, next); err != nil {
+		return nil, "", fmt.Errorf("change %s of the stream %s: %w", done, want.Name, roomFor(want, err))
+	}
+	return s, "changed: " + done, nil
+}
+
+// roomFor adds the remedy where a server has no place for a stream.
+func roomFor(want jetstream.StreamConfig, err error) error {
+	e, ok := errors.AsType[*jetstream.APIError](err)
+	if !ok {
+		return err
+	}
+	switch int(e.ErrorCode) {
+	case codeNoCluster:
+		return fmt.Errorf("%w: the server is in no cluster that could keep %d copies; set --replicas 1, or start a cluster", err, want.Replicas)
+	case codeNoPeers:
+		return fmt.Errorf("%w: the cluster has fewer than %d servers with room for a copy; add servers, give them storage, or lower --replicas", err, want.Replicas)
+	case codeAccountResources, codeInsufficientResources, codeNoStorage, codeNoMemory:
+		return fmt.Errorf("%w: give JetStream more storage (max_file_store of the server, the limits of the account), or lower the bounds of what the service keeps (docs/operations.md, What is stored)", err)
+	}
+	return err
 }
 
 // edited is a configuration with what an operator sets by the service's own

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -110,3 +111,14 @@ func Unavailable(status, code int, description string) error {
 func Question(ctx context.Context, b *Bus, subject string) (*nats.Msg, error) {
 	return b.question(ctx, subject, nil)
 }
+
+// Alarm is what WatchUsage does at each look.
+func Alarm(log *slog.Logger) func(Usage) {
+	a := alarm{log: log}
+	return func(u Usage) { a.look(context.Background(), u) }
+}
+
+var (
+	CountServers = countServers
+	TooOld       = tooOld
+)

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,7 +38,7 @@ func (b *Bus) streamConfig() jetstream.StreamConfig {
 		// forget a record, and no record ends by growing old.
 		Discard:  jetstream.DiscardNew,
 		MaxMsgs:  -1,
-		MaxBytes: -1,
+		MaxBytes: cmp.Or(b.opts.MaxBytes, -1),
 		// A single message may not be taken out of the middle: a hole in a
 		// record's history would look like history that was trimmed. Purging a
 		// whole subject stays possible, because personal data must be erasable.
@@ -192,6 +193,14 @@ const (
 	codeIncompleteBatch   = 10176
 	codeMessageTooLarge   = 10054
 	codeOtherStream       = 10060
+
+	codeAccountResources      = 10002
+	codeNoPeers               = 10005
+	codeInsufficientResources = 10023
+	codeNoMemory              = 10028
+	codeNoStorage             = 10047
+	codeNoCluster             = 10074
+	codeStoreFailed           = 10077
 )
 
 func isCode(err error, codes ...int) bool {

@@ -58,6 +58,7 @@ type Config struct {
 	SyncAlways       bool          `env:"SYNC_ALWAYS" flag:"sync-always" help:"force each message of the embedded log to the disk, at a tenth of the speed: survives a power cut"`
 	Prefix           string        `env:"PREFIX" flag:"prefix" envDefault:"tidings" help:"first token of every subject"`
 	Replicas         int           `env:"REPLICAS" flag:"replicas" envDefault:"1" help:"copies of the log in a cluster of servers"`
+	LogMaxBytes      int64         `env:"LOG_MAX_BYTES" flag:"log-max-bytes" envDefault:"0" help:"bytes of the log, on each server that keeps it, when it is created (docs/nats.md, Size); a full one refuses changes; 0: as many as there is room for"`
 	History          int64         `env:"HISTORY" flag:"history" envDefault:"64" help:"changes that the log keeps of each record"`
 	View             string        `env:"VIEW" flag:"view" help:"directory of this process's view; default: <data>/view with an embedded bus, else a temporary one"`
 	ViewURL          string        `env:"VIEW_URL" secret:"true" help:"URL of a PostgreSQL database whose view all processes share, and workers fill (docs/operations.md); none: each process has its own"`
@@ -212,6 +213,7 @@ func (c *Config) check() error {
 	}{
 		{c.Replicas >= 1 && c.Replicas <= 5, "TIDINGS_REPLICAS must be from 1 to 5"},
 		{c.ViewMemory >= 0 && c.ViewMemory <= 1<<20, "TIDINGS_VIEW_MEMORY must be from 0 to 1048576 MiB"},
+		{c.LogMaxBytes == 0 || c.LogMaxBytes >= 1<<20, "TIDINGS_LOG_MAX_BYTES must be 0 or at least 1048576"},
 		{c.History >= 1, "TIDINGS_HISTORY must be at least 1: the last change of a record is its state"},
 		{c.EraseAfter == 0 || c.EraseAfter >= time.Second, "TIDINGS_ERASE_AFTER must be 0 or at least 1s, such as 168h"},
 		{c.Retry >= 0 && c.Retry <= 30*time.Second, "TIDINGS_RETRY must be from 0 to 30s: clients do not wait longer"},

@@ -16,12 +16,15 @@ const measureWait = 2 * time.Second
 func (r *Rooms) measure() {
 	log := &lookedAt{bus: r.Bus}
 	m := r.Metrics
-	m.Gauge("tidings_log_last_sequence", "Sequence of the newest message of the log; NaN while the log cannot be reached.", func() float64 { return log.at(func(s bus.Size) float64 { return float64(s.Last) }) })
-	m.Gauge("tidings_log_messages", "Messages that the log holds; NaN while the log cannot be reached.", func() float64 { return log.at(func(s bus.Size) float64 { return float64(s.Messages) }) })
-	m.Gauge("tidings_log_bytes", "Bytes of the log; NaN while the log cannot be reached.", func() float64 { return log.at(func(s bus.Size) float64 { return float64(s.Bytes) }) })
+	m.Gauge("tidings_log_last_sequence", "Sequence of the newest message of the log; NaN while the log cannot be reached.", func() float64 { return log.at(func(s bus.Usage) float64 { return float64(s.Last) }) })
+	m.Gauge("tidings_log_messages", "Messages that the log holds; NaN while the log cannot be reached.", func() float64 { return log.at(func(s bus.Usage) float64 { return float64(s.Messages) }) })
+	m.Gauge("tidings_log_bytes", "Bytes of the log; NaN while the log cannot be reached.", func() float64 { return log.at(func(s bus.Usage) float64 { return float64(s.Bytes) }) })
+	m.Gauge("tidings_log_max_bytes", "Bytes that the log may have; 0 without a limit.", func() float64 { return log.at(func(s bus.Usage) float64 { return float64(s.MaxBytes) }) })
+	m.Gauge("tidings_store_bytes", "Bytes of all streams of the NATS account, or of the embedded server.", func() float64 { return log.at(func(s bus.Usage) float64 { return float64(s.Stored) }) })
+	m.Gauge("tidings_store_max_bytes", "Bytes that these may have; 0 when the server does not tell.", func() float64 { return log.at(func(s bus.Usage) float64 { return float64(s.MaxStored) }) })
 	m.Gauge("tidings_view_position", "Sequence up to which this process's view shows the log.", func() float64 { return float64(r.current().Feed.Now().Seq) })
 	m.Gauge("tidings_view_lag_messages", "Messages of the log that this process's view does not show yet; NaN while the log cannot be reached.", func() float64 {
-		return log.at(func(s bus.Size) float64 { return max(0, float64(s.Last)-float64(r.current().Feed.Now().Seq)) })
+		return log.at(func(s bus.Usage) float64 { return max(0, float64(s.Last)-float64(r.current().Feed.Now().Seq)) })
 	})
 }
 
@@ -31,17 +34,17 @@ type lookedAt struct {
 
 	mu   sync.Mutex
 	when time.Time
-	size bus.Size
+	size bus.Usage
 	err  error
 }
 
-func (l *lookedAt) at(number func(bus.Size) float64) float64 {
+func (l *lookedAt) at(number func(bus.Usage) float64) float64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if time.Since(l.when) > time.Second {
 		ctx, cancel := context.WithTimeout(context.Background(), measureWait)
 		defer cancel()
-		l.size, l.err = l.bus.Size(ctx)
+		l.size, l.err = l.bus.Usage(ctx)
 		l.when = time.Now()
 	}
 	if l.err != nil {

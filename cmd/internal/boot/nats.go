@@ -14,7 +14,7 @@ import (
 // bus says which bus this process uses, and as whom it comes.
 func (c Config) bus(role string, log *slog.Logger) bus.Options {
 	o := bus.Options{
-		URL: c.NATSURL, Prefix: c.Prefix, Replicas: c.Replicas, History: c.History,
+		URL: c.NATSURL, Prefix: c.Prefix, Replicas: c.Replicas, History: c.History, MaxBytes: c.LogMaxBytes,
 		Name: "tidings", Listen: c.NATSListen, SyncAlways: c.SyncAlways, Logger: log,
 		Access: c.access(), Unguarded: c.allows(openListener),
 	}

@@ -126,6 +126,9 @@ func (r *Rooms) open(ctx context.Context) (err error) {
 	if r.jobs, err = r.openJobs(ctx); err != nil {
 		return err
 	}
+	if err := r.checkBus(ctx); err != nil {
+		return err
+	}
 	r.undelivered = soap.NewUndelivered(r.Bus, func() uint64 { return r.current().Feed.Now().Seq }, r.log)
 	if r.edition, err = r.build(ctx, model, nil); err != nil {
 		return err
@@ -184,6 +187,9 @@ func (r *Rooms) Parts() []proc.Part {
 	parts := []proc.Part{{Name: "keys", Run: r.Verifier.Run}, {Name: "files", Run: r.watch}, {Name: "revoked", Run: r.revoked.Run}, {Name: "quota", Run: r.Quota.Run}}
 	if r.role.Edge {
 		parts = append(parts, proc.Part{Name: "undelivered", Run: r.undelivered.Run})
+	}
+	if r.role.Writes {
+		parts = append(parts, proc.Part{Name: "size", Run: r.Bus.WatchUsage})
 	}
 	return append(parts, proc.Part{Name: "rooms", Run: r.run})
 }
