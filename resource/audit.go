@@ -1,15 +1,16 @@
 package resource
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
 	"slices"
 
+	"tidings/internal/rawjson"
 	"tidings/schema"
 )
 
@@ -162,11 +163,12 @@ func auditLeaf(f *schema.Field, raw json.RawMessage) (Flaw, string) {
 // record to record.
 var itemNumber = regexp.MustCompile(`^(item \d+ )+`)
 
-func decodeValue(raw json.RawMessage) (value any, err error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	err = dec.Decode(&value)
-	return value, err
+func decodeValue(raw json.RawMessage) (any, error) {
+	value, ok := rawjson.Parse(raw)
+	if !ok {
+		return nil, errors.New("it is not JSON")
+	}
+	return value, nil
 }
 
 // sameForm reports whether a value is stored as the field would store it now:

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"tidings/bus"
+	"tidings/internal/rawjson"
 	"tidings/schema"
 )
 
@@ -27,6 +29,10 @@ type LogCheck struct {
 	OrphanCount     int           `json:"orphanCount"`
 	Unreserved      []Reservation `json:"unreserved"`
 	UnreservedCount int           `json:"unreservedCount"`
+	// Dangling are the references with a rule of deletion whose record is not
+	// there, which an import or an older schema may have left.
+	Dangling      []Dangling `json:"dangling"`
+	DanglingCount int        `json:"danglingCount"`
 	// Backward is how often a message has an earlier time than the one before it:
 	// a server's clock was put back, or another server with another clock became
 	// the leader. BackwardMost is by how much at most, BackwardSeq where.
@@ -50,6 +56,14 @@ type MalformedMessage struct {
 	Last bool `json:"last"`
 }
 
+// Dangling is a reference to a record that is not there.
+type Dangling struct {
+	Type  string `json:"type"`
+	ID    string `json:"id"`
+	Field string `json:"field"` // the key
+	To    string `json:"to"`    // the id that it names
+}
+
 // Reservation is a unique value, by the digest in its subject.
 type Reservation struct {
 	Type  string `json:"type"`
@@ -61,7 +75,7 @@ type Reservation struct {
 // Flaws is how many things are wrong that somebody should look at. Clocks that
 // went back are none: nothing depends on them.
 func (c LogCheck) Flaws() int {
-	return c.MalformedCount + c.OrphanCount + c.UnreservedCount + c.Records.Flawed
+	return c.MalformedCount + c.OrphanCount + c.UnreservedCount + c.DanglingCount + c.Records.Flawed
 }
 
 // CheckLog walks through the log and says what is wrong with it. It writes
@@ -84,7 +98,8 @@ type checker struct {
 	before   time.Time
 	bad      map[string]uint64 // subjects whose newest message is malformed
 	reserved map[[16]byte]held
-	fields   map[string]bool // unique fields of the schema, as Type.field
+	fields   map[string]bool       // unique fields of the schema, as Type.field
+	there    map[[16]byte]struct{} // records to which others refer by rule, by their subjects
 }
 
 // held is a reservation, until a record is found that has the value.
@@ -94,11 +109,12 @@ type held struct {
 }
 
 func newChecker(b *bus.Bus, m *schema.Model, log *slog.Logger) *checker {
-	c := &checker{worker: NewWorker(b, m, WorkerOptions{Logger: log}), bus: b, model: m, bad: map[string]uint64{}, reserved: map[[16]byte]held{}, fields: map[string]bool{}}
+	c := &checker{worker: NewWorker(b, m, WorkerOptions{Logger: log}), bus: b, model: m, bad: map[string]uint64{}, reserved: map[[16]byte]held{}, fields: map[string]bool{}, there: map[[16]byte]struct{}{}}
 	for _, f := range uniqueFields(m) {
 		c.fields[f] = true
 	}
 	c.found.Malformed, c.found.Orphans, c.found.Unreserved = []MalformedMessage{}, []Reservation{}, []Reservation{}
+	c.found.Dangling = []Dangling{}
 	return c
 }
 
@@ -119,6 +135,9 @@ func (c *checker) run(ctx context.Context) (err error) {
 	}
 	err = eachRecord(ctx, c.bus, c.found.Seq, func(typ, id string, raw []byte) error { return c.record(ctx, typ, id, raw) })
 	if err != nil {
+		return err
+	}
+	if err := c.references(ctx); err != nil {
 		return err
 	}
 	return c.orphans(ctx)
@@ -174,12 +193,19 @@ func (c *checker) reserve(r Reservation) {
 }
 
 func (r Reservation) key() [16]byte {
-	sum := sha256.Sum256([]byte(r.Type + "." + r.Field + "." + r.Hash))
+	return digest16(r.Type + "." + r.Field + "." + r.Hash)
+}
+
+func digest16(s string) [16]byte {
+	sum := sha256.Sum256([]byte(s))
 	return [16]byte(sum[:])
 }
 
 // record looks whether a record's unique values are reserved for it.
 func (c *checker) record(ctx context.Context, typ, id string, raw []byte) error {
+	if r := c.model.Resource(typ); r != nil && len(r.Referrers) > 0 {
+		c.there[digest16(c.bus.Subjects().Record(typ, id))] = struct{}{}
+	}
 	for _, u := range uniquesOf(c.model.Resource(typ), raw) {
 		r := Reservation{Type: typ, Field: u.Field, ID: id, Hash: u.Hash}
 		h, reserved := c.reserved[r.key()]
@@ -211,6 +237,52 @@ func (c *checker) record(ctx context.Context, typ, id string, raw []byte) error 
 		}
 	}
 	return nil
+}
+
+// references looks whether those to which records refer by rule are there.
+func (c *checker) references(ctx context.Context) error {
+	if !slices.ContainsFunc(c.model.Resources, func(r *schema.Resource) bool { return len(r.References) > 0 }) {
+		return nil
+	}
+	return eachRecord(ctx, c.bus, c.found.Seq, func(typ, id string, raw []byte) error {
+		r := c.model.Resource(typ)
+		if r == nil {
+			return nil
+		}
+		for _, ref := range r.References {
+			if err := c.reference(ctx, ref, Dangling{Type: typ, ID: id, Field: ref.Key.Name, To: rawjson.String(raw, ref.Key.Name)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (c *checker) reference(ctx context.Context, ref *schema.Reference, d Dangling) error {
+	subject := c.bus.Subjects().Record(ref.To.Name, d.To)
+	if _, there := c.there[digest16(subject)]; there || d.To == "" || len(d.To) > maxID {
+		return nil
+	}
+	target, err := c.standing(ctx, subject)
+	if err != nil || target != nil { // it was made meanwhile
+		return err
+	}
+	record, err := c.standing(ctx, c.bus.Subjects().Record(d.Type, d.ID))
+	if err != nil || record == nil || rawjson.String(record, d.Field) != d.To {
+		return err
+	}
+	c.found.DanglingCount++
+	if len(c.found.Dangling) < MaxNamed {
+		c.found.Dangling = append(c.found.Dangling, d)
+	}
+	return nil
+}
+
+// standing reads a record as it is now; nil when there is none.
+func (c *checker) standing(ctx context.Context, subject string) ([]byte, error) {
+	last, err := c.worker.last(ctx, subject)
+	current, _ := standing(last)
+	return current, err
 }
 
 // orphans looks whether the reservations that no record has claimed are still

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"testing/fstest"
 
 	"github.com/nats-io/nats.go"
 
@@ -56,7 +57,7 @@ func TestACheckNamesWhatIsWrongAndARepairMendsWhatNeedsNoChoice(t *testing.T) {
 	if err != nil || len(unique) != 5 {
 		t.Fatal(unique, err)
 	}
-	out.write(b.Subjects().Record("Pad", ids[0]), kind("DELETED"), `{"id":"`+ids[0]+`"}`)                       // a reservation without its record
+	out.write(b.Subjects().Record("Pad", ids[0]), kind("DELETED"), `{"id":"`+ids[0]+`"}`)                      // a reservation without its record
 	out.write(unique["c1"], nil, `{}`)                                                                         // a record without its reservation
 	out.write(unique["c2"], nil, `{"id":"`+ids[1]+`"}`)                                                        // that of another one
 	out.write(b.Subjects().Record("Pad", "strange"), kind("CREATED"), `{"id":"strange","name":7,"code":"c9"}`) // does not fit, and is not reserved
@@ -88,5 +89,51 @@ func TestACheckNamesWhatIsWrongAndARepairMendsWhatNeedsNoChoice(t *testing.T) {
 	}
 	if _, err := create("c0"); err != nil {
 		t.Errorf("c0 is not free: %v", err)
+	}
+}
+
+func TestACheckNamesReferencesThatLeadNowhere(t *testing.T) {
+	t.Parallel()
+	s := resourcetest.New(t, fstest.MapFS{"schema.graphql": {Data: []byte(`
+type Pen @resource @auth(requires: [ANYONE], on: [READ, CREATE, UPDATE, DELETE]) { id: ID! name: String v: Int! @version }
+type Cap @resource @auth(requires: [ANYONE], on: [READ, CREATE, UPDATE, DELETE]) {
+  id: ID!
+  penId: ID @index
+  pen: Pen @belongsTo(field: "penId", onDelete: SET_NULL)
+}`)}})
+	l := resource.NewLoader(s.Bus, s.Model, resource.LoadOptions{OnConflict: resource.ConflictReplace})
+	load := func(g resource.Given) {
+		t.Helper()
+		item, _, err := resource.Fit(s.Model, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := l.Load(t.Context(), []resource.Loadable{item}); err != nil || r[0].Err != nil {
+			t.Fatal(r, err)
+		}
+	}
+	load(resource.Given{Type: "Cap", ID: "a", Record: []byte(`{"id":"a","penId":"p"}`)}) // before what it refers to, as in a file
+	load(resource.Given{Type: "Cap", ID: "b", Record: []byte(`{"id":"b","penId":"none"}`)})
+	load(resource.Given{Type: "Cap", ID: "c", Record: []byte(`{"id":"c","penId":null}`)})
+	load(resource.Given{Type: "Pen", ID: "p", Record: []byte(`{"id":"p","name":"n","v":7}`)})
+	found := check(t, s)
+	if found.DanglingCount != 1 || found.Dangling[0].ID != "b" || found.Flaws() != 1 {
+		t.Errorf("%+v", found)
+	}
+	// Versions are those that are told, of deletions too.
+	version := func() string {
+		t.Helper()
+		m, err := s.Bus.Last(t.Context(), s.Bus.Subjects().Record("Pen", "p"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(m.Data)
+	}
+	if got := version(); got != `{"id":"p","name":"n","v":7}` {
+		t.Error(got)
+	}
+	load(resource.Given{Type: "Pen", ID: "p", Deleted: true, Record: []byte(`{"id":"p","v":9}`)})
+	if got := version(); got != `{"id":"p","v":9}` {
+		t.Error(got)
 	}
 }

@@ -26,6 +26,7 @@ type Loadable struct {
 	Deleted  bool
 	raw      []byte
 	r        *schema.Resource
+	version  int64 // of the tombstone, where the type counts versions
 }
 
 // Size is how many bytes of the log it takes, more or less.
@@ -58,6 +59,7 @@ func Fit(m *schema.Model, g Given) (l Loadable, unknown []string, err error) {
 		return l, nil, unfit(g, "id", fmt.Sprintf("has %d bytes; at most %d are allowed", len(g.ID), maxID))
 	}
 	if g.Deleted && l.r != nil {
+		l.version = givenVersion(l.r, g.Record)
 		return l, nil, nil
 	}
 	if v := Audit(m, g.Type, g.ID, g.Record); v != nil {
@@ -82,6 +84,15 @@ func Fit(m *schema.Model, g Given) (l Loadable, unknown []string, err error) {
 	}
 	l.raw = encode(l.r, record)
 	return l, unknown, nil
+}
+
+// givenVersion is the version that a deletion was told with; 0 for none.
+func givenVersion(r *schema.Resource, raw []byte) int64 {
+	stub, err := membersOf(raw)
+	if err != nil || r.Version == nil {
+		return 0
+	}
+	return versionOf(stub[r.Version.Name])
 }
 
 func unfit(g Given, field, reason string) error {

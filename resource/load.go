@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"time"
 
 	"tidings/auth"
@@ -105,7 +106,7 @@ func (l *Loader) Load(ctx context.Context, items []Loadable) ([]LoadResult, erro
 	for i, item := range items {
 		l.count++
 		subject := l.w.bus.Subjects().Record(item.Type, item.ID)
-		parts[i] = part{cmd: asked{Command: Command{Type: item.Type, ID: CommandID(l.run, l.count)}, r: item.r}, subject: subject, unused: l.fresh}
+		parts[i] = part{cmd: asked{Command: Command{Type: item.Type, ID: CommandID(l.run, l.count)}, r: item.r}, subject: subject, unused: l.fresh && !item.Deleted}
 	}
 	results := make([]LoadResult, len(items))
 	for attempt := 0; ; attempt++ {
@@ -168,6 +169,9 @@ func (l *Loader) decide(item Loadable, last *bus.Message) (Decision, LoadResult)
 		}
 		if v := item.r.Version; v != nil {
 			stub[v.Name] = versionAfter(old[v.Name])
+			if item.version > versionOf(old[v.Name]) {
+				stub[v.Name] = strconv.AppendInt(nil, item.version, 10)
+			}
 		}
 		return Decision{ID: item.ID, Kind: Deleted, Raw: encode(item.r, stub), Release: uniques(item.r, old, nil)}, LoadResult{Loaded: LoadedDeleted}
 	}

@@ -18,8 +18,8 @@ import (
 const logUsage = `Usage:
   api log check [--format text|json] [--schema DIR] [settings]
       Walk through the log and say what is wrong with it, and the remedy: messages that are no records, records
-      that do not fit the schema, unique values that are reserved for nobody or not at all, clocks that went
-      back. Nothing is written.
+      that do not fit the schema, unique values that are reserved for nobody or not at all, references to what
+      is not there, clocks that went back. Nothing is written.
       Status: 0 nothing is wrong, 1 something is, 2 the log could not be looked at.
 
   api log repair [--schema DIR] [settings]
@@ -148,6 +148,11 @@ func checked(c resource.LogCheck) string {
 		"api log repair releases them; until then they are free for whoever wants them", func(i int) string { return reservation(c.Orphans[i]) })
 	section(c.UnreservedCount, len(c.Unreserved), "unique values of records that are not reserved: another record could take them",
 		"api log repair reserves them", func(i int) string { return reservation(c.Unreserved[i]) })
+	section(c.DanglingCount, len(c.Dangling), "references to records that are not there",
+		"change or delete the records that refer, or import the others", func(i int) string {
+			d := c.Dangling[i]
+			return fmt.Sprintf("%s %q: %s is %q", d.Type, d.ID, d.Field, d.To)
+		})
 	section(c.Records.Flawed, len(c.Records.Findings), "records that do not fit the schema",
 		"docs/schema.md, Changing a schema", func(i int) string { return c.Records.Findings[i].String() })
 	if c.Backward > 0 {
