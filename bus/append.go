@@ -54,7 +54,9 @@ func (e *Entry) watched() string {
 //
 // Errors: ErrConflict and faults (UNAVAILABLE, PAYLOAD_TOO_LARGE) mean that
 // nothing was stored; ErrUnknownOutcome that nobody can tell, and it wraps the
-// context's error when that ended. Without a deadline Options.CallTimeout holds.
+// context's error when that ended. With several replicas an ErrConflict, or an
+// UNAVAILABLE of the log, is an ErrUnknownOutcome as well. Without a deadline
+// Options.CallTimeout holds.
 func (b *Bus) Append(ctx context.Context, entries ...Entry) (last uint64, err error) {
 	if len(entries) == 0 || len(entries) > MaxEntries {
 		return 0, fmt.Errorf("append %d entries: between 1 and %d are possible", len(entries), MaxEntries)
@@ -123,15 +125,28 @@ func (b *Bus) commit(ctx context.Context, msgs []*nats.Msg) (uint64, error) {
 		return 0, fmt.Errorf("%w: append to %s: %w", ErrUnknownOutcome, msgs[end].Subject, err)
 	}
 	if ack.Error != nil {
-		if isFull(ack.Error) {
+		err := refused(ack.Error, msgs[end].Subject)
+		if isFull(ack.Error) { // for whoever leads
 			b.full.tell(ctx, b.log, ack.Error)
+			return 0, err
 		}
-		return 0, refused(ack.Error, msgs[end].Subject)
+		return 0, b.refusal(err)
 	}
 	if ack.Stream != b.subjects.Stream() || ack.Seq == 0 || (end > 0 && ack.Count != len(msgs)) {
 		return 0, fmt.Errorf("%w: append to %s: acknowledged by stream %q, sequence %d, %d messages", ErrUnknownOutcome, msgs[end].Subject, ack.Stream, ack.Seq, ack.Count)
 	}
 	return ack.Seq, nil
+}
+
+// refusal is what a refusal of the log says. With several replicas, two may take
+// themselves for the leader for a moment after the network was cut, and both get
+// what is appended: the one that was replaced refuses what the other stores, and
+// nobody can tell whose answer came first.
+func (b *Bus) refusal(err error) error {
+	if b.replicated.Load() && (errors.Is(err, ErrConflict) || fault.Is(err, fault.Unavailable)) {
+		return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+	}
+	return err
 }
 
 // appendError reads an append that nobody answered.

@@ -212,6 +212,7 @@ func (b *Bus) commitGroup(members []*member) {
 		case err == nil:
 			b.group.stale(landed(members, last))
 			return
+		case errors.Is(err, ErrConflict): // it may have been stored all the same; then each has a conflict of its own
 		case errors.Is(err, ErrUnknownOutcome), fault.Is(err, fault.Unavailable):
 			for _, m := range members {
 				m.end(0, err)
@@ -300,7 +301,7 @@ func (b *Bus) blame(members []*member) []*member {
 				return false
 			}
 			if last == nil && e.After != 0 || last != nil && last.Seq != e.After {
-				m.end(0, fmt.Errorf("append to %s: %w", e.Subject, ErrConflict))
+				m.end(0, b.refusal(fmt.Errorf("append to %s: %w", e.Subject, ErrConflict)))
 				return true
 			}
 		}

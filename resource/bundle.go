@@ -151,7 +151,7 @@ func (b *bundle) attempt(ctx context.Context) ([]Record, error) {
 	now := b.w.now()
 	decisions, err := b.decide(now)
 	if err != nil {
-		return nil, err
+		return nil, b.confirmed(ctx, err)
 	}
 	decisions, guards, err := b.consequences(ctx, decisions, now)
 	if err != nil {

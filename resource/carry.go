@@ -146,7 +146,7 @@ func (c *carry) attempt(ctx context.Context) (Record, error) {
 	}
 	d, err := c.cmd.decide(current, tombstone, c.w.now(), c.fresh)
 	if err != nil {
-		return Record{}, err
+		return Record{}, c.w.confirmed(ctx, c.cmd.Who, c.subject, after, err)
 	}
 	entries, err := c.w.reservations(ctx, c.cmd.Type, d)
 	if err != nil {
@@ -190,7 +190,12 @@ func (c *carry) happened(ctx context.Context, last *bus.Message) (done Record, e
 	if c.cmd.Once != nil {
 		return c.once(ctx, last)
 	}
-	if len(c.doubts) == 0 || last == nil || last.Seq <= c.doubts[0].after {
+	switch {
+	case len(c.doubts) == 0 || last == nil || last.Seq <= c.doubts[0].after:
+		return Record{}, nil
+	case last.Header.Get(headerCommand) == c.cmd.ID:
+		return c.outcome(*last), nil
+	case last.Prev == c.doubts[0].after: // it is all that was written since
 		return Record{}, nil
 	}
 	_, err = c.w.bus.Read(ctx, c.subject, c.doubts[0].after, last.Seq, func(m bus.Message) error {

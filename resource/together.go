@@ -111,7 +111,7 @@ func (b *bundle) reserve(ctx context.Context, s *seat, decisions []Decision) (bu
 			return bus.Entry{}, err
 		}
 		if held != "" {
-			return bus.Entry{}, &ItemError{Index: s.taker, Cause: heldByAnother(s.typ, s.Unique)}
+			return bus.Entry{}, &ItemError{Index: s.taker, Cause: b.w.confirmed(ctx, b.tx.Who, e.Subject, e.After, heldByAnother(s.typ, s.Unique))}
 		}
 	}
 	e.Data, _ = json.Marshal(holder{ID: taker.ID}) // a string always encodes

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"tidings/auth"
 	"tidings/bus"
 )
 
@@ -33,7 +34,7 @@ func (w *Worker) reservations(ctx context.Context, typ string, d Decision) ([]bu
 			return nil, err
 		}
 		if held != "" && held != d.ID {
-			return nil, heldByAnother(typ, u)
+			return nil, w.confirmed(ctx, auth.Principal{}, e.Subject, e.After, heldByAnother(typ, u))
 		}
 		e.Data, _ = json.Marshal(holder{ID: d.ID}) // a string always encodes
 		entries = append(entries, e)
