@@ -19,6 +19,7 @@ replace tidings => ../
 require (
 	github.com/FZambia/eagle v0.2.0 // indirect
 	github.com/agnivade/levenshtein v1.2.1 // indirect
+	github.com/anishathalye/porcupine v1.1.0 // indirect
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/caarlos0/env/v11 v11.4.2 // indirect

@@ -41,7 +41,8 @@ type result struct {
 	Data       json.RawMessage `json:"data"`
 	Errors     []graphQLError  `json:"errors"`
 	Extensions struct {
-		Cursor string `json:"cursor"`
+		Cursor   string `json:"cursor"`
+		Position string `json:"position"`
 	} `json:"extensions"`
 }
 
@@ -71,25 +72,33 @@ var client = http.Client{Timeout: 4 * time.Second}
 // post sends one request to an api's /graphql. The error says why there is no
 // data without errors; whether a mutation was carried out, it does not say.
 func post(ctx context.Context, base, token string, c call) (json.RawMessage, error) {
-	req, err := graphqlRequest(ctx, base, token, c)
+	r, err := postAll(ctx, base, token, c)
 	if err != nil {
 		return nil, err
+	}
+	return r.Data, r.err()
+}
+
+// postAll returns the whole response.
+func postAll(ctx context.Context, base, token string, c call) (r result, err error) {
+	req, err := graphqlRequest(ctx, base, token, c)
+	if err != nil {
+		return r, err
 	}
 	req.Header.Set("Accept", "application/json")
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
-	var r result
 	if err := json.Unmarshal(body, &r); err != nil {
-		return nil, fmt.Errorf("%s: %.200q: %w", resp.Status, body, err)
+		return r, fmt.Errorf("%s: %.200q: %w", resp.Status, body, err)
 	}
-	return r.Data, r.err()
+	return r, nil
 }
 
 func graphqlRequest(ctx context.Context, base, token string, c call) (*http.Request, error) {

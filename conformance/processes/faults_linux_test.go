@@ -50,7 +50,7 @@ func (n *network) installation() *installation {
 	in := &installation{cluster: &cluster{data: t.TempDir()}, net: n, disks: map[string]*disk{}}
 	in.bus = n.busCluster(func(host string) string { return in.disk(host, 192) })
 	in.cluster.bus = strings.Join(in.bus.urls, ",")
-	more := []string{"--replicas", "3", "--history", "1000"}
+	more := []string{"--replicas", "3", "--history", "1000000"}
 	for i := range 2 {
 		in.workers = append(in.workers, n.program(in.cluster, "worker", fmt.Sprint("worker", i+1), in.cluster.bus, more...))
 	}
@@ -309,7 +309,7 @@ const inTime = 10 * time.Second
 func (in *installation) checkFresh(t *testing.T, load *mixed) {
 	t.Helper()
 	if in.fresh == nil {
-		in.fresh = in.net.api(in.cluster, "fresh", in.cluster.bus, "--replicas", "3", "--history", "1000")
+		in.fresh = in.net.api(in.cluster, "fresh", in.cluster.bus, "--replicas", "3", "--history", "1000000")
 	} else {
 		in.fresh.restart(t)
 	}

@@ -27,6 +27,7 @@ type mixed struct {
 	onPosts      *audience
 	onUsers      *audience
 	batches      batches
+	registers    *registers
 	began        time.Time
 }
 
@@ -59,6 +60,10 @@ func startMixed(t testing.TB, c *cluster, name string) *mixed {
 	bearer := token(t, c.data, name+"-partner", "SERVICE,USER")
 	for i := range 2 {
 		all = append(all, m.partner(bearer, i))
+	}
+	m.registers = newRegisters(c.apis, m.admin, name, 2)
+	for i := range 3 {
+		all = append(all, m.registers.client(i))
 	}
 	m.writers = launch(t, m.posts, all...)
 	m.writers.progress(t, 20)
