@@ -212,7 +212,8 @@ func (e *Eraser) collect(ctx context.Context, after, last uint64) (found []purge
 // value that was given back itself too, and so the end of references to a record.
 func forget(s bus.Subjects, m bus.Message) (purge, bool) {
 	if _, _, ok := s.ParseRecord(m.Subject); ok {
-		return purge{m.Subject, m.Seq}, m.Header.Get(headerKind) == string(Deleted) && m.Prev > 0
+		e, sound, _ := ReadEvent(s, m) // what is malformed deletes nothing
+		return purge{m.Subject, m.Seq}, sound && e.Kind == Deleted && m.Prev > 0
 	}
 	free := strings.HasPrefix(m.Subject, s.Uniques()) && string(m.Data) == released ||
 		strings.HasPrefix(m.Subject, s.References()) && string(m.Data) == leftAlone

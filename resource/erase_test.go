@@ -244,3 +244,31 @@ func TestAnEraserBeginsAnewWithALogThatWasRestored(t *testing.T) {
 		t.Error("what a backup brought back was not erased")
 	}
 }
+
+func TestAnOperatorErasesARecordAtOnce(t *testing.T) {
+	t.Parallel()
+	s := resourcetest.New(t, socialDir)
+	w := resource.NewWorker(s.Bus, s.Model, resource.WorkerOptions{})
+	user(t, s, resource.Create, `{"id":"carol","name":"Secret","email":"carol@example.com"}`)
+	user(t, s, resource.Update, `{"id":"carol","name":"Secret 2","email":"carol2@example.com"}`)
+	user(t, s, resource.Create, `{"id":"dave","name":"Dave","email":"carol@example.com"}`) // which she gave back
+	erased, err := w.EraseNow(t.Context(), "User", "carol")
+	if err != nil || !erased.Deleted || erased.Changes != 2 || erased.Values == 0 {
+		t.Fatalf("%+v, %v", erased, err)
+	}
+	for _, text := range []string{"Secret", "carol2@", resource.Digest(`"carol2@example.com"`)} {
+		if holds(t, s.Bus, text) {
+			t.Errorf("the log still holds %q", text)
+		}
+	}
+	if !holds(t, s.Bus, resource.Digest(`"carol@example.com"`)) {
+		t.Error("a value that another one holds was given away")
+	}
+	again, err := w.EraseNow(t.Context(), "User", "carol")
+	if err != nil || again.Deleted || again.Changes != 0 || again.Seq != erased.Seq {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+	if _, err := w.EraseNow(t.Context(), "User", "nobody"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a record that never was: %v", err)
+	}
+}

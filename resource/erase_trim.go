@@ -54,11 +54,14 @@ func (e *Eraser) trim(ctx context.Context, p *progress, last uint64) error {
 }
 
 // changed are the subjects of the records of a type that have had a change in a
-// range of the log which was not their first.
+// range of the log which was not their first. One that ends with a malformed
+// message is left: its state stands before that.
 func (e *Eraser) changed(ctx context.Context, typ string, after, upto uint64) (map[string]struct{}, error) {
 	subjects := map[string]struct{}{}
 	_, err := e.bus.Read(ctx, e.bus.Subjects().Records(typ), after, upto, func(m bus.Message) error {
-		if m.Prev > 0 {
+		if _, sound, _ := ReadEvent(e.bus.Subjects(), m); !sound {
+			delete(subjects, m.Subject)
+		} else if m.Prev > 0 {
 			subjects[m.Subject] = struct{}{}
 		}
 		return nil

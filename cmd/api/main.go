@@ -45,6 +45,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if len(args) > 0 && args[0] == "revoke" {
 		return revokeCommand(ctx, args[1:], environ, stdout)
 	}
+	if len(args) > 0 && args[0] == "erase" {
+		return eraseCommand(ctx, args[1:], environ, stdout)
+	}
 	if len(args) > 0 && args[0] == "soap" {
 		return soapCommand(args[1:], environ, os.Stdin, stdout)
 	}

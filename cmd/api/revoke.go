@@ -52,32 +52,38 @@ func revokeCommand(ctx context.Context, args, environ []string, stdout io.Writer
 }
 
 func sendRevocation(ctx context.Context, admin string, o revoke.Order) error {
+	_, err := askAdmin(ctx, admin, "/revoke", o, http.StatusNoContent)
+	return err
+}
+
+// askAdmin sends an order to the admin port of a process, and returns its answer.
+func askAdmin(ctx context.Context, admin, path string, order any, done int) ([]byte, error) {
 	host, port, err := net.SplitHostPort(admin)
 	if err != nil {
-		return fmt.Errorf("the admin address %q: %w; name it with --admin", admin, err)
+		return nil, fmt.Errorf("the admin address %q: %w; name it with --admin", admin, err)
 	}
 	if host == "" || net.ParseIP(host).IsUnspecified() {
 		host = "localhost"
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	data, err := json.Marshal(o)
+	data, err := json.Marshal(order)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+net.JoinHostPort(host, port)+"/revoke", bytes.NewReader(data))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+net.JoinHostPort(host, port)+path, bytes.NewReader(data))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return fmt.Errorf("%w; run it where a process of the service has its admin port, or name that with --admin", err)
+		return nil, fmt.Errorf("%w; run it where a process of the service has its admin port, or name that with --admin", err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusNoContent {
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // what there is of it
-		return fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(text)))
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+	if resp.StatusCode != done {
+		return nil, fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(text)))
 	}
-	return nil
+	return text, err
 }

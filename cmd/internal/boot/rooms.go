@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -196,7 +197,7 @@ func (r *Rooms) Parts() []proc.Part {
 
 // Routes are what the admin port serves beside the probes.
 func (r *Rooms) Routes() []proc.Route {
-	return []proc.Route{{Pattern: "POST /revoke", Handler: r.revoked}, r.Metrics.Route()}
+	return []proc.Route{{Pattern: "POST /revoke", Handler: r.revoked}, {Pattern: "POST /erase", Handler: http.HandlerFunc(r.erase)}, r.Metrics.Route()}
 }
 
 // awayGrace is how long the bus may be away before a process says that it is

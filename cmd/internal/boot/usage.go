@@ -54,6 +54,7 @@ Usage:
   api schema check --against-log   say which stored records do not fit the schema
   api revoke --jti ID | --sub NAME [--before TIME] | --before TIME
                                    take tokens back, in all processes: docs/auth.md
+  api erase --type NAME --id ID    delete a record and erase at once what it was: docs/operations.md
   api token --sub NAME [--roles USER,ADMIN] [--ttl 24h] [--data DIR]
                                    print a token of the development key
   api bus setup                    create the streams and buckets on an external bus: api bus --help
