@@ -164,7 +164,7 @@ func openCluster(t *testing.T, c *cluster) *bus.Bus {
 	return bustest.Open(t, o)
 }
 
-func freePorts(t *testing.T, n int) []int {
+func freePorts(t testing.TB, n int) []int {
 	t.Helper()
 	var ports []int
 	for range n {
