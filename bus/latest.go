@@ -61,6 +61,7 @@ type latest struct {
 	upto       uint64
 	fn         func(Message) error
 	seen       uint64 // messages that the consumer has sent
+	made       int    // consumers that have brought nothing
 }
 
 func (l *latest) run(ctx context.Context) error {
@@ -80,7 +81,7 @@ func (l *latest) run(ctx context.Context) error {
 const (
 	// behindPause is how long a replica is given to catch up.
 	behindPause = 100 * time.Millisecond
-	// firstSilence is how long the first message may take.
+	// firstSilence is how long the first message may take, of the first consumer.
 	firstSilence = time.Second
 )
 
@@ -136,6 +137,7 @@ func (l *latest) consume(ctx, making context.Context) (end bool, err error) {
 	for {
 		end, err := l.next(ctx, msgs)
 		if errors.Is(err, errSilent) && l.seen == 0 {
+			l.made++
 			return false, nil
 		}
 		if end || err != nil {
@@ -148,7 +150,7 @@ func (l *latest) consume(ctx, making context.Context) (end bool, err error) {
 func (l *latest) next(ctx context.Context, msgs jetstream.MessagesContext) (end bool, err error) {
 	patience := silence
 	if l.seen == 0 {
-		patience = firstSilence
+		patience = min(firstSilence<<l.made, silence)
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

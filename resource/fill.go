@@ -30,13 +30,30 @@ func (f *Feed) fillEmpty(ctx context.Context, last uint64) (position, end uint64
 	if _, able := f.view.(Filler); !able || ctx.Err() != nil {
 		return 0, last
 	}
-	if err := f.fill(ctx, last, last); err == nil {
-		return last, f.filled
-	} else if ctx.Err() == nil {
-		f.log.LogAttrs(ctx, slog.LevelWarn, "the view cannot be built at once, so it is led through all changes", slog.Any("error", err))
+	for range fillAttempts {
+		err := f.fill(ctx, last, last)
+		if err == nil {
+			return last, f.filled
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		f.log.LogAttrs(ctx, slog.LevelWarn, "the view cannot be built at once; it is tried again, and else led through all changes", slog.Any("error", err))
+		if rest(ctx, mendPause) != nil {
+			break
+		}
 	}
 	return 0, last
 }
+
+const (
+	// fillAttempts is how often it is tried: being led through a long log takes
+	// longer than all of them.
+	fillAttempts = 3
+	// fillLimit bounds one attempt. Until the first record comes the server looks
+	// through all subjects, which takes seconds at millions of them.
+	fillLimit = 30 * time.Minute
+)
 
 // lot is how many records the view gets at a time.
 const lot = 500
@@ -45,6 +62,8 @@ const lot = 500
 // and some of what comes meanwhile, as one that shows position. What follows
 // after position is applied to it a second time as far as filled.
 func (f *Feed) fill(ctx context.Context, position, upto uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, fillLimit)
+	defer cancel()
 	start, records := time.Now(), 0
 	err := f.view.(Filler).Fill(ctx, position, func(add func([]view.Change) error) error {
 		changes := make([]view.Change, 0, lot)

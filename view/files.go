@@ -192,9 +192,15 @@ func (f *files) connect(ctx context.Context) (s *session, err error) {
 	return newSession(ctx, f.db, "PRAGMA journal_mode=WAL", "PRAGMA synchronous="+safety, "PRAGMA wal_autocheckpoint=2000", "PRAGMA busy_timeout=250", "PRAGMA secure_delete=ON")
 }
 
-func (f *files) openReader(ctx context.Context) (*session, error) {
-	return newSession(ctx, f.db, "PRAGMA query_only=ON")
+// openReader opens one of so many connections that read.
+func (f *files) openReader(ctx context.Context, count int) (*session, error) {
+	cache := max(readCache/count, 2<<10)
+	return newSession(ctx, f.db, "PRAGMA query_only=ON", fmt.Sprintf("PRAGMA cache_size=-%d", cache))
 }
+
+// readCache is how many KiB of pages all readers keep together, on machines with
+// few cores; it is not much, since the system keeps the file's pages as well.
+const readCache = 48 << 10
 
 // condemn makes the next Open build the view anew.
 func (f *files) condemn() error {

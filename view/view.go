@@ -152,12 +152,12 @@ func (v *View) connect(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if v.before, err = v.files.openReader(ctx); err != nil {
+	if v.before, err = v.files.openReader(ctx, v.count+1); err != nil {
 		return err
 	}
 	readers := make([]*session, 0, v.count)
 	for range v.count {
-		r, err := v.files.openReader(ctx)
+		r, err := v.files.openReader(ctx, v.count+1)
 		if err != nil {
 			for _, r := range readers {
 				err = errors.Join(err, r.close())
