@@ -77,3 +77,25 @@ func There(ctx context.Context, p *Projection, s *Shared) (there bool, err error
 	err = p.conn.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)", s.name).Scan(&there)
 	return there, err
 }
+
+// GoBack makes a projection's tables as they were at an earlier position, before
+// a post.
+func GoBack(ctx context.Context, p *Projection, position int64, post string) error {
+	if _, err := p.conn.Exec(ctx, "DELETE FROM "+p.tables["Post"].name+" WHERE id = $1", marked(post)); err != nil {
+		return err
+	}
+	_, err := p.conn.Exec(ctx, "UPDATE "+p.meta()+" SET position = $1", position)
+	return err
+}
+
+// ForgetPast deletes what records were.
+func ForgetPast(ctx context.Context, p *Projection) error {
+	_, err := p.conn.Exec(ctx, "TRUNCATE "+p.past())
+	return err
+}
+
+// Statements counts what others have running on the server.
+func Statements(ctx context.Context, p *Projection) (n int, err error) {
+	err = p.conn.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND query LIKE '%position(%'").Scan(&n)
+	return n, err
+}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -158,4 +159,20 @@ func (s *Server) end(t testing.TB, sig syscall.Signal) {
 		t.Error(err)
 	}
 	<-s.done
+}
+
+// Roles makes the two roles of docs/operations.md and returns the URLs with which
+// they come: one that may make tables and fill them, and one that may read them.
+func (s *Server) Roles(t testing.TB) (owner, reader string) {
+	t.Helper()
+	sql := `CREATE ROLE tidings_owner LOGIN; CREATE ROLE tidings_reader LOGIN;
+		GRANT CONNECT, CREATE ON DATABASE postgres TO tidings_owner;
+		GRANT CONNECT ON DATABASE postgres TO tidings_reader;
+		ALTER DEFAULT PRIVILEGES FOR ROLE tidings_owner GRANT USAGE ON SCHEMAS TO tidings_reader;
+		ALTER DEFAULT PRIVILEGES FOR ROLE tidings_owner GRANT SELECT ON TABLES TO tidings_reader`
+	if out, err := s.command("psql", "-q", "-v", "ON_ERROR_STOP=1", "-d", s.URL, "-c", sql).CombinedOutput(); err != nil {
+		t.Fatalf("psql: %v\n%s", err, out)
+	}
+	with := func(role string) string { return strings.Replace(s.URL, "tidings@", role+"@", 1) }
+	return with("tidings_owner"), with("tidings_reader")
 }
