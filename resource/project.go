@@ -2,6 +2,8 @@ package resource
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -51,6 +53,12 @@ func (p Projector) once(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = v.Close() }() // its connection is gone, or is not needed any more
+	if err := Recognize(ctx, p.Bus, v.Position(), v.Marks()); err != nil {
+		if errors.Is(err, bus.ErrLogReplaced) {
+			err = errors.Join(fmt.Errorf("%w: the shared view is built anew", err), v.Condemn())
+		}
+		return err
+	}
 	f := NewFeed(p.Bus, p.Model, v, FeedOptions{Ring: 1, Logger: p.View.Logger})
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return f.Run(ctx) })

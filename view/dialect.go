@@ -10,8 +10,10 @@ type dialect interface {
 	names(taken ...string) names
 	// table is the name of a table wherever it is not beside the others.
 	table(name string) string
-	// plain is a column in a comparison that may not use the column's index.
+	// plain is a column in a comparison that should not lead to the records.
 	plain(c *column) string
+	// sorted is a column in an order that should be made by sorting few records.
+	sorted(c *column) string
 	// bind is a column's value, or missing, as the database is given it.
 	bind(c *column, value any) any
 	// shown is what is selected to learn a column's value, and value what that is
@@ -44,6 +46,7 @@ type sqliteDialect struct{}
 func (sqliteDialect) names(taken ...string) names      { return newNames(taken...) }
 func (sqliteDialect) table(name string) string         { return name }
 func (sqliteDialect) plain(c *column) string           { return "+" + c.name }
+func (sqliteDialect) sorted(c *column) string          { return c.name }
 func (sqliteDialect) bind(_ *column, value any) any    { return value }
 func (sqliteDialect) shown(c *column) string           { return c.name }
 func (sqliteDialect) value(_ *column, scanned any) any { return scanned }

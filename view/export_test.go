@@ -99,3 +99,9 @@ func Statements(ctx context.Context, p *Projection) (n int, err error) {
 	err = p.conn.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND query LIKE '%position(%'").Scan(&n)
 	return n, err
 }
+
+// Analyze has the server learn how often values occur.
+func Analyze(ctx context.Context, p *Projection) error {
+	_, err := p.conn.Exec(ctx, "ANALYZE")
+	return err
+}

@@ -64,10 +64,9 @@ func guided(f *Filter) bool {
 
 // chooseGuide settles which of the conditions may use an index.
 func (l *listing) chooseGuide(ctx context.Context, r runner) error {
-	first := l.sorting.terms[0].column
 	candidates := slices.DeleteFunc(slices.Clone(l.conditions), func(f *Filter) bool { return !guided(f) })
 	for i, f := range candidates {
-		inOrder := f.Field != nil && (f.Field.Name == first.field.Name || f.Op == "eq" && first.field.Name == "id")
+		inOrder := l.inOrder(f)
 		if inOrder && len(candidates) == 1 {
 			l.guide = f // its index is the order's, or as good
 			return nil
@@ -84,6 +83,12 @@ func (l *listing) chooseGuide(ctx context.Context, r runner) error {
 		}
 	}
 	return nil
+}
+
+// inOrder reports whether the condition's index is in the order of the list.
+func (l *listing) inOrder(f *Filter) bool {
+	first := l.sorting.terms[0].column.field.Name
+	return f.Field != nil && (f.Field.Name == first || f.Op == "eq" && first == "id")
 }
 
 // narrow reports whether few records match the condition.

@@ -237,12 +237,17 @@ func (l *listing) pageSQL() (*where, error) {
 	}
 	w.past(l.sorting.terms, l.after, false, false)
 	w.past(l.sorting.terms, l.before, true, false)
+	sorts := l.guide != nil && !l.inOrder(l.guide)
 	w.add(" ORDER BY ")
 	for i, t := range l.sorting.terms {
 		if i > 0 {
 			w.add(", ")
 		}
-		w.add(t.column.name)
+		if sorts {
+			w.add(l.table.dialect.sorted(t.column))
+		} else {
+			w.add(t.column.name)
+		}
 		if t.desc != l.backward {
 			w.add(" DESC")
 		}

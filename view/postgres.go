@@ -44,7 +44,12 @@ func (postgresDialect) names(taken ...string) names {
 
 func (d postgresDialect) table(name string) string { return d.schema + "." + name }
 
-func (postgresDialect) plain(c *column) string {
+// plain leaves it to PostgreSQL, which knows how often values occur. What it does
+// not know, that an order with a limit may pass over many records until it has
+// enough, sorted decides for it.
+func (postgresDialect) plain(c *column) string { return c.name }
+
+func (postgresDialect) sorted(c *column) string {
 	if numeric(c.field.Kind) {
 		return "(" + c.name + " + 0)"
 	}

@@ -33,12 +33,13 @@ type Projection struct {
 	conn     *pgx.Conn
 	position uint64
 	built    bool
-	marks    []mark // of the past, oldest first
+	known    marks  // of the log
+	steps    []step // of the past, oldest first
 	closed   bool
 }
 
-// mark says when a position was reached.
-type mark struct {
+// step says when a position was reached.
+type step struct {
 	at       time.Time
 	position uint64
 }
@@ -55,8 +56,8 @@ const (
 	silence   = 15 * time.Second
 	// pastKept is how long it is kept what records were, for readers that lag behind.
 	pastKept = 5 * time.Minute
-	// markEvery is how often what is older is deleted.
-	markEvery = 10 * time.Second
+	// stepEvery is how often what is older is deleted.
+	stepEvery = 10 * time.Second
 	// unusedKept is how long tables are kept that nobody fills any more.
 	unusedKept = time.Hour
 )
@@ -102,7 +103,7 @@ func (p *Projection) open(ctx context.Context, logID, prefix string) error {
 			return err
 		}
 	}
-	p.marks = []mark{{time.Now(), p.position}}
+	p.steps = []step{{time.Now(), p.position}}
 	return p.commitFast(ctx)
 }
 
@@ -158,9 +159,9 @@ func (p *Projection) cutOff(ctx context.Context) error {
 // reopen learns where the tables are; a reason when they must be made anew.
 func (p *Projection) reopen(ctx context.Context, logID string) (reason string, err error) {
 	var format int
-	var log, fingerprint string
+	var log, fingerprint, known string
 	var position int64
-	err = p.conn.QueryRow(ctx, "SELECT format, fingerprint, log, position, built FROM "+p.meta()).Scan(&format, &fingerprint, &log, &position, &p.built)
+	err = p.conn.QueryRow(ctx, "SELECT format, fingerprint, log, position, built, marks FROM "+p.meta()).Scan(&format, &fingerprint, &log, &position, &p.built, &known)
 	switch code := sqlState(err); {
 	case errors.Is(err, pgx.ErrNoRows):
 		return "it does not show what the log holds", nil
@@ -176,7 +177,14 @@ func (p *Projection) reopen(ctx context.Context, logID string) (reason string, e
 		return "the log is another one", nil
 	}
 	p.position = uint64(position)
-	return "", nil
+	return "", p.known.decode(known)
+}
+
+// Marks are those of View.Marks.
+func (p *Projection) Marks() []Mark {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.known.list()
 }
 
 // Begin returns the position of the tables.

@@ -32,19 +32,27 @@ func (p *Projection) Apply(ctx context.Context, upto uint64, changes []Change) e
 	if err != nil {
 		return fmt.Errorf("apply changes up to %d: %w", upto, err)
 	}
+	known := p.known
+	for i := range changes {
+		if changes[i].Seq > p.position {
+			known.add(&changes[i])
+		}
+	}
+	b.known = known.encode()
 	if err := p.write(ctx, b); err != nil {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
 		return fmt.Errorf("apply changes up to %d: %w", upto, err)
 	}
-	p.position = upto
+	p.position, p.known = upto, known
 	return nil
 }
 
 // batch is what one transaction writes.
 type batch struct {
 	upto   uint64
+	known  string // the marks
 	newest *layer
 	// Of the changes whose past is kept: what is in the tables, and what came in
 	// the same batch.
@@ -101,7 +109,7 @@ func (p *Projection) write(ctx context.Context, b *batch) error {
 	return pgx.BeginFunc(ctx, p.conn, func(tx pgx.Tx) error {
 		all := &pgx.Batch{}
 		moved := false
-		all.Queue("UPDATE "+p.meta()+" SET position = $2 WHERE position = $1", int64(p.position), int64(b.upto)).
+		all.Queue("UPDATE "+p.meta()+" SET position = $2, marks = $3 WHERE position = $1", int64(p.position), int64(b.upto), b.known).
 			Exec(func(tag pgconn.CommandTag) error { moved = tag.RowsAffected() == 1; return nil })
 		p.queuePast(all, b)
 		byTable := map[*table][]row{}
@@ -134,12 +142,12 @@ func (p *Projection) queuePast(all *pgx.Batch, b *batch) {
 		all.Queue(into+"SELECT * FROM unnest($1::bigint[], $2::bytea[])", b.seqs, b.docs)
 	}
 	now := time.Now()
-	if now.Sub(p.marks[len(p.marks)-1].at) < markEvery {
+	if now.Sub(p.steps[len(p.steps)-1].at) < stepEvery {
 		return
 	}
-	p.marks = append(p.marks, mark{now, p.position})
-	if old := p.marks[0]; now.Sub(old.at) > pastKept {
-		p.marks = p.marks[1:]
+	p.steps = append(p.steps, step{now, p.position})
+	if old := p.steps[0]; now.Sub(old.at) > pastKept {
+		p.steps = p.steps[1:]
 		all.Queue("DELETE FROM "+p.past()+" WHERE seq <= $1", int64(old.position))
 	}
 }

@@ -21,6 +21,7 @@ func (p *Projection) Fill(ctx context.Context, upto uint64, source Source) error
 	if p.position > 0 || p.built {
 		return fmt.Errorf("fill the shared view: it shows %d already", p.position)
 	}
+	var known marks
 	err := pgx.BeginFunc(ctx, p.conn, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, "UPDATE "+p.meta()+" SET position = $1, used = now() WHERE position = 0", int64(upto))
 		if err != nil {
@@ -29,17 +30,21 @@ func (p *Projection) Fill(ctx context.Context, upto uint64, source Source) error
 		if tag.RowsAffected() != 1 {
 			return ErrTaken
 		}
-		return p.pour(ctx, tx, source)
+		if err := p.pour(ctx, tx, &known, source); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, "UPDATE "+p.meta()+" SET marks = $1", known.encode())
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("fill the shared view: %w", err)
 	}
-	p.position = upto
+	p.position, p.known = upto, known
 	return nil
 }
 
 // pour writes all records. One goroutine takes them apart while another writes.
-func (p *Projection) pour(ctx context.Context, tx pgx.Tx, source Source) error {
+func (p *Projection) pour(ctx context.Context, tx pgx.Tx, known *marks, source Source) error {
 	for _, t := range p.tables {
 		if _, err := tx.Exec(ctx, "DROP TABLE "+t.name+"; "+t.createEmpty()); err != nil {
 			return err
@@ -49,7 +54,7 @@ func (p *Projection) pour(ctx context.Context, tx pgx.Tx, source Source) error {
 	g, running := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer close(lots)
-		return p.lots(running, source, lots)
+		return p.lots(running, known, source, lots)
 	})
 	g.Go(func() error {
 		for lot := range lots {
@@ -78,7 +83,7 @@ func (p *Projection) pour(ctx context.Context, tx pgx.Tx, source Source) error {
 }
 
 // lots takes apart what source hands over.
-func (p *Projection) lots(ctx context.Context, source Source, lots chan<- map[*table][]row) error {
+func (p *Projection) lots(ctx context.Context, known *marks, source Source, lots chan<- map[*table][]row) error {
 	lot, n := map[*table][]row{}, 0
 	flush := func() error {
 		select {
@@ -98,6 +103,9 @@ func (p *Projection) lots(ctx context.Context, source Source, lots chan<- map[*t
 			r, err := t.row(c)
 			if err != nil {
 				return fmt.Errorf("change %d of %s %q: %w", c.Seq, c.Type, c.ID, err)
+			}
+			if c.Seq > known[0].Seq {
+				known.add(&c)
 			}
 			lot[t] = append(lot[t], r)
 			n++

@@ -11,12 +11,12 @@ import (
 
 // create makes the tables anew, empty.
 func (p *Projection) create(ctx context.Context, logID string) error {
-	p.position, p.built = 0, false
+	p.position, p.built, p.known = 0, false, marks{}
 	name := quote(p.name)
 	statements := []string{
 		"DROP SCHEMA IF EXISTS " + name + " CASCADE",
 		"CREATE SCHEMA " + name,
-		"CREATE TABLE " + p.meta() + " (format integer NOT NULL, fingerprint text NOT NULL, log text NOT NULL, position bigint NOT NULL, built boolean NOT NULL, used timestamptz NOT NULL) WITH (fillfactor = 10)",
+		"CREATE TABLE " + p.meta() + " (format integer NOT NULL, fingerprint text NOT NULL, log text NOT NULL, position bigint NOT NULL, built boolean NOT NULL, used timestamptz NOT NULL, marks text NOT NULL) WITH (fillfactor = 10)",
 		"CREATE TABLE " + p.past() + " (seq bigint PRIMARY KEY, doc bytea)",
 	}
 	for _, t := range p.tables {
@@ -28,7 +28,7 @@ func (p *Projection) create(ctx context.Context, logID string) error {
 				return fmt.Errorf("%s: %w", q, err)
 			}
 		}
-		_, err := tx.Exec(ctx, "INSERT INTO "+p.meta()+" VALUES ($1, $2, $3, 0, false, now())", setFormat, p.model.Fingerprint, logID)
+		_, err := tx.Exec(ctx, "INSERT INTO "+p.meta()+" VALUES ($1, $2, $3, 0, false, now(), '[]')", setFormat, p.model.Fingerprint, logID)
 		return err
 	})
 }

@@ -65,7 +65,9 @@ func TestWithoutADatabaseReadsAreUnavailable(t *testing.T) {
 		t.Errorf("a read without patience failed with %v", err)
 	}
 	applied := make(chan error, 1)
-	go func() { applied <- v.Shared.Apply(within(t), 2, []view.Change{{Seq: 2, Type: "Post", ID: "a", Look: true}}) }()
+	go func() {
+		applied <- v.Shared.Apply(within(t), 2, []view.Change{{Seq: 2, Type: "Post", ID: "a", Look: true}})
+	}()
 	db.Start(t)
 	again, err := view.OpenProjection(within(t), newFixture().model, "log1", o)
 	if err != nil {
