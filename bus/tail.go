@@ -110,9 +110,10 @@ const (
 	patience = 2 * time.Second
 	// retryEvery is the pause after an answer that did not come.
 	retryEvery = 250 * time.Millisecond
-	// doubtful is for how long a stream must seem to be gone, or with replicas to
-	// be another one, before that is believed: a server that starts or stops, or a
-	// leader that was replaced without knowing it, may say so.
+	// doubtful is for how long a stream must seem to be gone before that is
+	// believed: a server that starts or stops may say so. With replicas it must
+	// seem so, or to be another one, for as long as staleLeader: a leader that was
+	// replaced without knowing it may say so.
 	doubtful = 4 * time.Second
 	// glanceAge is how old the state may be by which a tail finds that nothing has
 	// come: those of one stream share it.
@@ -388,6 +389,9 @@ func (t *tail) doubt(s streamState, err error) error {
 func (t *tail) believed() bool {
 	if t.doubts.IsZero() {
 		t.doubts = time.Now()
+	}
+	if t.last.replicas > 1 {
+		return time.Since(t.doubts) >= staleLeader
 	}
 	return time.Since(t.doubts) >= doubtful
 }

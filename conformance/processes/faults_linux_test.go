@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -48,6 +49,9 @@ type installation struct {
 func (n *network) installation() *installation {
 	t := n.t
 	in := &installation{cluster: &cluster{data: t.TempDir()}, net: n, disks: map[string]*disk{}}
+	if old := filepath.Join(bin, before, "nats-server"); exists(old) {
+		n.natsPath = old
+	}
 	in.bus = n.busCluster(func(host string) string { return in.disk(host, 192) })
 	in.cluster.bus = strings.Join(in.bus.urls, ",")
 	more := []string{"--replicas", "3", "--history", "1000000"}
@@ -59,6 +63,11 @@ func (n *network) installation() *installation {
 		n.api(in.cluster, "api2", in.cluster.bus, more...),
 	}
 	return in
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // disk makes a file system of so many MiB for a host.
@@ -170,6 +179,7 @@ func (in *installation) api() *process    { return in.apis[in.random.IntN(len(in
 func faults() []fault {
 	type in = *installation
 	list := []fault{
+		{name: "the servers are upgraded, one after another", begin: func(i in) func() { i.upgrade(); return nil }},
 		{name: "a worker is killed", short: true, begin: func(i in) func() { return i.killed(i.workers[0]) }},
 		{name: "the other worker is killed", begin: func(i in) func() { return i.killed(i.workers[1]) }},
 		{name: "an api is killed", short: true, begin: func(i in) func() { return i.killed(i.apis[0].process) }},
@@ -226,6 +236,33 @@ func (in *installation) full(p *process) (end func()) {
 	return func() { d.empty(in.net.t) }
 }
 
+// before is the version of NATS from which the servers are upgraded.
+const before = "v2.12.15"
+
+// buildBefore builds it where the others are that were built.
+func buildBefore(t *testing.T) {
+	t.Helper()
+	cmd := exec.Command("go", "install", "github.com/nats-io/nats-server/v2@"+before)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOBIN="+filepath.Join(bin, before))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Logf("the servers are replaced by others of the same version, since %s cannot be built: %v\n%s", before, err, out)
+	}
+}
+
+// upgrade replaces one server after the other as docs/operations.md says: in lame
+// duck mode it lets go of what it leads and of its clients, and ends by itself.
+func (in *installation) upgrade() {
+	t := in.net.t
+	for _, p := range in.bus.all {
+		cmd, _ := p.running()
+		in.net.run(program("nats-server"), "--signal", fmt.Sprintf("ldm=%d", cmd.Process.Pid))
+		p.exit(t, time.Minute)
+		p.path = ""
+		p.run(t)
+		in.bus.waitHealthy(t, time.Minute)
+	}
+}
+
 // storeFull is a full disk of a server of the bus. It stops keeping anything until
 // it is started again.
 func (in *installation) storeFull(p *process) (end func()) {
@@ -240,6 +277,9 @@ func TestNothingIsLostWhateverFails(t *testing.T) {
 	chosen, err := chosenFaults()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if os.Getenv(insideVariable) == "" && slices.ContainsFunc(chosen, func(f fault) bool { return strings.Contains(f.name, "upgraded") }) {
+		buildBefore(t)
 	}
 	most := time.Duration(len(chosen))*(*each+90*time.Second) + time.Minute
 	inNetworkFor(t, most, func(n *network) {

@@ -26,6 +26,8 @@ type network struct {
 	t       *testing.T
 	addrs   map[string]string // of hosts, by name
 	servers *servers          // nil: there is no cluster of them
+	// natsPath is that of the servers of another version; empty: they are of the one that was built.
+	natsPath string
 }
 
 // self is the host where the test itself is.

@@ -46,7 +46,7 @@ func (n *network) busCluster(store func(host string) string) *servers {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s.all = append(s.all, start(t, &process{name: "nats-server " + name, host: name, args: []string{"-c", file}}))
+		s.all = append(s.all, start(t, &process{name: "nats-server " + name, host: name, path: n.natsPath, args: []string{"-c", file}}))
 	}
 	for _, p := range s.all { // from now on each alone, once the others are there
 		p.ready = "http://" + n.addrs[p.host] + ":7001/healthz"
