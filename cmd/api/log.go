@@ -75,7 +75,7 @@ func (l *logs) on(ctx context.Context, run func(context.Context, *bus.Bus) error
 	if err != nil {
 		return exitError{statusUsage, err}
 	}
-	b, err := l.config.AdminLog(ctx, logger)
+	b, err := l.config.OpenLog(ctx, logger)
 	if err != nil {
 		return exitError{statusUsage, err}
 	}

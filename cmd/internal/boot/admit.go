@@ -23,14 +23,10 @@ func (r *Rooms) admit(ctx context.Context, m *schema.Model) error {
 	return err
 }
 
-// OpenLog opens the log that the service has, to look at it: it creates nothing
-// and takes no other clients. The caller closes the bus.
+// OpenLog opens the log that the service has, as an administrator, to look at it
+// or to mend it: it creates nothing and takes no other clients. The caller closes the bus.
 func (c Config) OpenLog(ctx context.Context, log *slog.Logger) (*bus.Bus, error) {
-	return c.openExisting(ctx, roleAPI, log)
-}
-
-func (c Config) openExisting(ctx context.Context, as string, log *slog.Logger) (*bus.Bus, error) {
-	o := c.bus(as, log)
+	o := c.bus(roleAdmin, log)
 	o.Listen, o.Existing = "", true
 	if o.Dir != "" {
 		if _, err := os.Stat(o.Dir); err != nil {

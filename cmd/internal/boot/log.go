@@ -19,9 +19,3 @@ func (c Config) MakeLog(ctx context.Context, log *slog.Logger) (*bus.Bus, error)
 	}
 	return b, nil
 }
-
-// AdminLog opens the log that the service has, to look at it and to mend it: it
-// creates nothing and takes no other clients. The caller closes the bus.
-func (c Config) AdminLog(ctx context.Context, log *slog.Logger) (*bus.Bus, error) {
-	return c.openExisting(ctx, roleAdmin, log)
-}
