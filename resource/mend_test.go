@@ -111,7 +111,7 @@ func TestAFullDiskIsWaitedFor(t *testing.T) {
 	dir := t.TempDir()
 	small(t, dir)
 	ballast := filepath.Join(dir, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 44<<20), 0o600); err != nil {
+	if err := os.WriteFile(ballast, make([]byte, 124<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	b := bustest.New(t)

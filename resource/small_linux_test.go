@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// small makes dir a file system of 48 MiB, or skips the test.
+// small makes dir a file system of 128 MiB, or skips the test.
 func small(t *testing.T, dir string) {
 	t.Helper()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=48m"); err != nil {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=128m"); err != nil {
 		t.Skip("no file system of its own can be made here: ", err)
 	}
 	t.Cleanup(func() {
