@@ -19,7 +19,8 @@ type contract struct {
 	byName                      map[string]*operation
 	opening                     [2]string // of an answer, up to its header, by version of SOAP
 	rule                        ActionRule
-	preview                     bool // not locked, beside versions that are
+	preview                     bool     // not locked, beside versions that are
+	left                        []string // why operations are left out
 }
 
 // operation is one operation: a stored GraphQL document behind a pair of elements.
@@ -60,6 +61,7 @@ func newContract(m *schema.Model, o Options) (*contract, error) {
 	}
 	made := len(c.operations)
 	c.operations = append(c.operations, b.storedOperations(c.operations)...)
+	c.left = b.left
 	c.operations = append(c.operations, b.jobs(c.operations)...)
 	if op := b.info(c.operations); op != nil {
 		c.operations = append(c.operations, op)
@@ -140,6 +142,18 @@ func (t *xsdType) checkFields() error {
 type builder struct {
 	model *schema.Model
 	types map[string][]*xsdType // by name
+	left  []string              // why operations are left out
+}
+
+// leaves leaves an operation out that nobody could call, and reports whether it does.
+func (b *builder) leaves(operation string, args []argument) bool {
+	for _, a := range args {
+		if why := b.uncallable(a); why != "" {
+			b.left = append(b.left, operation+": "+why)
+			return true
+		}
+	}
+	return false
 }
 
 func newBuilder(m *schema.Model) *builder { return &builder{model: m, types: map[string][]*xsdType{}} }
@@ -211,6 +225,9 @@ func described(doc string, directives schema.Directives) string {
 
 // operation maps a root field. It is nil for what SOAP does not show.
 func (b *builder) operation(f rootField) *operation {
+	if b.leaves(f.Name, f.args) {
+		return nil
+	}
 	op := &operation{doc: f.doc, kind: kindDocument, mutation: f.mutation}
 	switch f.Kind {
 	case schema.RootGet:

@@ -28,12 +28,14 @@ type Gateway struct {
 	offers  []offer // the oldest first
 	// addresses are the base URLs by which callers may know the service.
 	addresses []string
+	// unanswered spares the log in an outage.
+	unanswered sparing
 }
 
 // document is a printed WSDL.
 type document struct {
-	text []byte
-	etag string
+	text, gzip []byte // gzip is nil where that is no smaller
+	etag       string
 }
 
 // NewGateway returns the gateway for the contract of m. The error says what is
@@ -53,7 +55,10 @@ func NewGateway(b *bus.Bus, m *schema.Model, o Options) (*Gateway, error) {
 	}
 	g := &Gateway{bus: b, options: o, addresses: append([]string{base}, o.Addresses...)}
 	for _, c := range contracts {
-		g.offers = append(g.offers, newOffer(c, base))
+		for _, why := range c.left {
+			o.Logger.Warn("an operation of SOAP is left out: nobody could call it; let the field be null, or give it a default", slog.String("version", c.version), slog.String("operation", why))
+		}
+		g.offers = append(g.offers, g.newOffer(c, base))
 	}
 	return g, nil
 }
@@ -88,9 +93,15 @@ func (g *Gateway) wsdl(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("soap") == "1.2" {
 		doc = g.offer(r).wsdls[soap12]
 	}
+	text, etag := doc.text, doc.etag
+	if doc.gzip != nil && graphql.AcceptsGzip(r.Header.Values("Accept-Encoding")) {
+		text, etag = doc.gzip, strings.TrimSuffix(etag, `"`)+`-gzip"`
+		w.Header().Set("Content-Encoding", codingGzip)
+	}
+	w.Header().Set("Vary", "Accept-Encoding")
 	w.Header().Set("Content-Type", "text/xml; charset=utf-8")
-	w.Header().Set("ETag", doc.etag)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(doc.text))
+	w.Header().Set("ETag", etag)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(text))
 }
 
 func (g *Gateway) post(w http.ResponseWriter, r *http.Request) {
@@ -222,7 +233,9 @@ func (g *Gateway) failed(r *http.Request, envelope []byte, id string, err error)
 	}
 	f.requestID = id
 	if f.ours() && r.Context().Err() == nil {
-		g.options.Logger.LogAttrs(r.Context(), slog.LevelWarn, "envelope not answered", slog.String("request", id), slog.Any("error", err))
+		if held, ok := g.unanswered.line(time.Now()); ok {
+			g.options.Logger.LogAttrs(r.Context(), slog.LevelWarn, "envelope not answered", slog.String("request", id), slog.Any("error", err), slog.Int("others", held))
+		}
 	}
 	v := guessVersion(envelope, r.Header.Get("Content-Type"))
 	h := bus.Header{headerContentType: {v.contentType()}, headerStatus: {"500"}}

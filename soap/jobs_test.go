@@ -26,7 +26,7 @@ func background(t testing.TB, o job.Options) *world {
 	options.Jobs = jobs
 	serve(t, s, options)
 	await(t, s)
-	return &world{Service: s, url: edge(t, s, options)}
+	return &world{Service: s, url: edge(t, s, options), jobs: jobs}
 }
 
 // items are inputs of n posts; the one at bad has no title.

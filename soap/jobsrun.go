@@ -147,7 +147,8 @@ func (s *Service) runJobResult(ctx context.Context, who auth.Principal, op *oper
 		return nil, failed(err)
 	}
 	for {
-		out, err := s.contract.answer(op, r, result{root: s.contract.page(op, page)}, nil)
+		written, left := s.contract.page(op, page)
+		out, err := s.contract.answer(op, r, result{root: written}, left)
 		if err != nil {
 			return nil, failed(err)
 		}

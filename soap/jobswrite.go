@@ -3,6 +3,7 @@ package soap
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	"tidings/fault"
@@ -45,12 +46,23 @@ func encoded(v any) []byte {
 	return raw
 }
 
-// page writes a page of results.
-func (c *contract) page(op *operation, p job.Page) []byte {
+// otherContract is the code of a record that this version of the contract cannot
+// show.
+const otherContract fault.Code = "OTHER_CONTRACT"
+
+// page writes a page of results, and says which records are left out because they
+// were stored when the contract was another one, or by another version.
+func (c *contract) page(op *operation, p job.Page) (page []byte, left []resultError) {
 	items := make([]json.RawMessage, len(p.Outcomes))
 	t := op.result.typ.fields[len(op.result.typ.fields)-1].typ.item.typ
 	for i, o := range p.Outcomes {
-		items[i] = c.jobItem(t, p.Kind, p.First+i, o)
+		record := c.jobRecord(p.Kind, o)
+		if record == nil && o.Result != nil {
+			e := resultError{place: "items[" + strconv.Itoa(i) + "]", Message: "the item was carried out, but its record was stored by another version of the contract, or before the contract was changed: ask that version for it, or read the record by itself"}
+			e.Extensions.Code = otherContract
+			left = append(left, e)
+		}
+		items[i] = jobItem(t, record, p.First+i, o)
 	}
 	return encoded(struct {
 		ID    string            `json:"jobId"`
@@ -58,12 +70,25 @@ func (c *contract) page(op *operation, p job.Page) []byte {
 		Page  int               `json:"page"`
 		Pages int               `json:"pages"`
 		Items []json.RawMessage `json:"items"`
-	}{p.ID, p.State, p.Number + 1, p.Pages, items})
+	}{p.ID, p.State, p.Number + 1, p.Pages, items}), left
 }
 
-// jobItem writes what came of an item. A record that was stored when the contract
-// was another one is left out.
-func (c *contract) jobItem(t *xsdType, kind string, index int, o job.Outcome) json.RawMessage {
+// jobRecord is the type of the record of an outcome; nil where there is none, or
+// none that the contract can show.
+func (c *contract) jobRecord(kind string, o job.Outcome) *xsdType {
+	submit := c.byName[kind]
+	if submit == nil || submit.kind != kindSubmit || o.Result == nil {
+		return nil
+	}
+	record := submit.batch.one.result.typ
+	if _, err := record.append(nil, &jsonReader{data: o.Result}); err != nil {
+		return nil
+	}
+	return record
+}
+
+// jobItem writes what came of an item, with its record if that has a type.
+func jobItem(t, record *xsdType, index int, o job.Outcome) json.RawMessage {
 	members := map[string][]byte{
 		"index":   fmt.Append(nil, index),
 		"success": fmt.Append(nil, o.Error == nil),
@@ -76,11 +101,8 @@ func (c *contract) jobItem(t *xsdType, kind string, index int, o job.Outcome) js
 			Path    *string    `json:"path"`
 		}{o.Error.Code, o.Error.Message, given(o.Error.Field)})
 	}
-	if submit := c.byName[kind]; submit != nil && submit.kind == kindSubmit && o.Result != nil {
-		record := submit.batch.one.result.typ
-		if _, err := record.append(nil, &jsonReader{data: o.Result}); err == nil {
-			members[jobRecordName(record)] = o.Result
-		}
+	if record != nil {
+		members[jobRecordName(record)] = o.Result
 	}
 	out := []byte{'{'}
 	for i, f := range t.fields {

@@ -149,6 +149,17 @@ func TestWhatIsAddedBreaksNoLock(t *testing.T) {
 	}
 }
 
+// A stored operation that is locked has its own default.
+func TestADocumentsOwnDefaultStays(t *testing.T) {
+	t.Parallel()
+	stored := func(n string) *schema.Model {
+		return modelOf(t, lockedSDL, `query Some($n: Int = `+n+`) @soap(name: "GetSome") { books(first: $n) { nodes { title } } }`)
+	}
+	for _, b := range lockOf(t, stored("3"), "v1").Check(stored("4")) {
+		t.Error(b)
+	}
+}
+
 // What may not: each is told with its place, what is no longer so, and a remedy.
 func TestWhatBreaksALockIsTold(t *testing.T) {
 	t.Parallel()
@@ -170,6 +181,7 @@ func TestWhatBreaksALockIsTold(t *testing.T) {
 		"a required field of an input": {"fast: Boolean", "fast: Boolean slow: Boolean!", "how.slow must be given now"},
 		"required now":                 {"fast: Boolean", "fast: Boolean!", "how.fast must be given now, but the version lets it be left out"},
 		"a default is gone":            {"level: Int! = 2", "level: Int!", "how.deep.level must be given now"},
+		"another default":              {"level: Int! = 2", "level: Int! = 3", "how.deep.level is 3 now when it is left out, and was 2"},
 		"a required argument":          {"how: How)", "how: How, by: Int!)", `argument "by" of type "Int!" is required`},
 		"an argument is gone":          {", how: How)", ")", `Unknown argument "how"`},
 		"an operation is gone":         {"sum(of", "total(of", `Cannot query field "sum"`},

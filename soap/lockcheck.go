@@ -1,6 +1,7 @@
 package soap
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -41,6 +42,11 @@ func (l *Lock) Check(m *schema.Model) []Breach {
 	}
 	for _, op := range l.contract.operations {
 		c.operation(op, living.byName[op.name])
+	}
+	c.defaults(living)
+	if now := l.contract.faultElements(); len(l.file.Fault) > 0 && !slices.Equal(now, l.file.Fault) {
+		c.breaches = append(c.breaches, Breach{File: l.File(), Line: 1, Remedy: "use the release that the version was locked with, or make the next version",
+			Message: fmt.Sprintf("%s has the elements %v now, but the version promises %v", faultName, now, l.file.Fault)})
 	}
 	return c.breaches
 }
@@ -260,6 +266,62 @@ func (c *lockCheck) leafInput(t, now *xsdType, path string) {
 	case t.form != now.form || t.facets != now.facets:
 		c.report(remedyBack, "%s has the type %s now, but the version takes %s", path, typeWord(now), typeWord(t))
 	}
+}
+
+// defaults reports inputs that are something else now when they are left out. Locks of
+// older releases do not say what they were. What a record has when nothing is said is
+// the schema's of today, as its values are.
+func (c *lockCheck) defaults(living *contract) {
+	d := &defaultsCheck{lockCheck: c, types: map[string]*xsdType{}, seen: map[string]bool{}}
+	for _, t := range living.types {
+		d.types[t.name] = t
+	}
+	for _, op := range c.lock.contract.operations {
+		if now := living.byName[op.name]; now != nil && op.one == nil && op.batch == nil {
+			c.at = op
+			args := slices.DeleteFunc(slices.Clone(op.args), func(p *part) bool { return declaresDefault(op.document, p.member()) })
+			d.compare(args, now.args, "")
+		}
+	}
+}
+
+// declaresDefault reports whether a document gives a variable a default of its own,
+// which it keeps.
+func declaresDefault(document, name string) bool {
+	_, rest, _ := strings.Cut(document, "$"+name+": ")
+	i := strings.IndexAny(rest, ",)")
+	return i >= 0 && strings.Contains(rest[:i], "=")
+}
+
+type defaultsCheck struct {
+	*lockCheck
+	types map[string]*xsdType // the living ones
+	seen  map[string]bool
+}
+
+func (d *defaultsCheck) compare(old, now []*part, path string) {
+	for _, p := range old {
+		i := slices.IndexFunc(now, func(q *part) bool { return q.member() == p.member() })
+		if i >= 0 && p.defaults != "" && now[i].defaults != p.defaults {
+			d.report("put the default back, or make the next version and give this one up", "%s is %s now when it is left out, and was %s", path+p.name, cmp.Or(now[i].defaults, "nothing"), p.defaults)
+		}
+		t := p.typ
+		for t.form == formList {
+			t = t.item.typ
+		}
+		other := d.types[t.name]
+		if other == nil || d.seen[t.name] || d.ofRecord(other) {
+			continue
+		}
+		d.seen[t.name] = true
+		d.compare(t.fields, other.fields, path+p.name+".")
+	}
+}
+
+// ofRecord reports whether an input is that of a create.
+func (d *defaultsCheck) ofRecord(t *xsdType) bool {
+	_, kind := d.inputOf(strings.TrimPrefix(t.origin, originInput))
+	return kind == schema.RootCreate
 }
 
 // same compares an operation that has no document with what it is today: all of

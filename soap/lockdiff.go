@@ -1,6 +1,7 @@
 package soap
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -23,6 +24,8 @@ const (
 	EffectOrder Effect = "fails in zeep; zeep without strict loses all silently"
 	// EffectEnum is that of a value more in a result.
 	EffectEnum Effect = "fails in .NET, gSOAP and Axis 1; null in JAX-WS"
+	// EffectMeaning is that of another default.
+	EffectMeaning Effect = "changes what calls do that leave it out"
 	// EffectNone: programs go on as they are.
 	EffectNone Effect = "harms nobody"
 )
@@ -34,7 +37,7 @@ type Difference struct {
 }
 
 // Differences lists what is another in the newer of two shapes, the worst first.
-// Texts that describe are none.
+// Texts that describe are none, and neither are documents, which partners never see.
 func Differences(old, new *Lock) []Difference {
 	d := &differ{old: old.contract, new: new.contract, results: map[string]bool{}}
 	for _, c := range []*contract{old.contract, new.contract} {
@@ -47,9 +50,12 @@ func Differences(old, new *Lock) []Difference {
 	if old.Service != new.Service || old.Namespace != new.Namespace {
 		d.add(EffectGone, "it is %s in the namespace %s, and was %s in %s", new.Service, new.Namespace, old.Service, old.Namespace)
 	}
+	if was, is := old.file.Fault, new.file.Fault; len(was) > 0 && !slices.Equal(was, is) {
+		d.add(EffectType, "%s has %v, and had %v", faultName, is, was)
+	}
 	d.operations()
 	d.types()
-	worst := []Effect{EffectGone, EffectType, EffectElement, EffectMiddle, EffectOrder, EffectEnum, EffectNone}
+	worst := []Effect{EffectGone, EffectType, EffectElement, EffectMiddle, EffectOrder, EffectEnum, EffectMeaning, EffectNone}
 	slices.SortStableFunc(d.list, func(a, b Difference) int { return slices.Index(worst, a.Effect) - slices.Index(worst, b.Effect) })
 	return d.list
 }
@@ -78,7 +84,6 @@ func (d *differ) add(e Effect, format string, args ...any) {
 }
 
 func (d *differ) operations() {
-	others := 0
 	for _, op := range d.old.operations {
 		now := d.new.byName[op.name]
 		if now == nil {
@@ -89,17 +94,11 @@ func (d *differ) operations() {
 		if op.result != nil && now.result != nil {
 			d.parts(op.name+"Response", []*part{op.result}, []*part{now.result}, true)
 		}
-		if op.document != now.document || op.kind != now.kind {
-			others++
-		}
 	}
 	for _, op := range d.new.operations {
 		if d.old.byName[op.name] == nil {
 			d.add(EffectNone, "the operation %s is new", op.name)
 		}
-	}
-	if others > 0 {
-		d.add(EffectNone, "documents of operations are others: %d", others)
 	}
 }
 
@@ -160,6 +159,8 @@ func (d *differ) parts(in string, old, new []*part, result bool) {
 		last = i
 		if q := new[i]; typeWord(p.typ) != typeWord(q.typ) || p.nillable != q.nillable || p.optional != q.optional {
 			d.add(EffectType, "%s.%s is %s, and was %s", in, p.name, occurs(q), occurs(p))
+		} else if p.defaults != "" && q.defaults != p.defaults {
+			d.add(EffectMeaning, "%s.%s is %s by default, and was %s", in, p.name, cmp.Or(q.defaults, "nothing"), p.defaults)
 		}
 	}
 	if moved && result {

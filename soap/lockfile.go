@@ -17,6 +17,7 @@ type (
 		Version    string          `json:"version"`
 		Service    string          `json:"service"`
 		Namespace  string          `json:"namespace"`
+		Fault      []string        `json:"fault,omitempty"` // the elements of a ServiceFault
 		Operations []lockOperation `json:"operations"`
 		Types      []lockType      `json:"types"`
 	}
@@ -42,6 +43,7 @@ type (
 		Place    string `json:"place,omitempty"`
 		Clears   bool   `json:"clears,omitempty"`
 		Aside    bool   `json:"aside,omitempty"`
+		Defaults string `json:"default,omitempty"`
 		Doc      string `json:"doc,omitempty"`
 	}
 	lockType struct {
@@ -73,7 +75,7 @@ var formNames = map[form]string{
 }
 
 func lockFileOf(c *contract) *lockFile {
-	file := &lockFile{Format: lockFormat, Version: c.version, Service: c.service, Namespace: c.namespace}
+	file := &lockFile{Format: lockFormat, Version: c.version, Service: c.service, Namespace: c.namespace, Fault: c.faultElements()}
 	for _, op := range c.operations {
 		out := lockOperation{Name: op.name, Kind: op.kind, Mutation: op.mutation, Several: op.several, Doc: op.doc, Document: op.document, Wakes: op.wakes, Args: lockParts(op.args)}
 		if op.one != nil {
@@ -111,7 +113,7 @@ func lockParts(parts []*part) []lockPart {
 }
 
 func lockPartOf(p *part) lockPart {
-	return lockPart{Name: p.name, Type: typeWord(p.typ), Optional: p.optional, Nillable: p.nillable, Source: p.source, Place: p.place, Clears: p.clears, Aside: p.aside, Doc: p.doc}
+	return lockPart{Name: p.name, Type: typeWord(p.typ), Optional: p.optional, Nillable: p.nillable, Source: p.source, Place: p.place, Clears: p.clears, Aside: p.aside, Defaults: p.defaults, Doc: p.doc}
 }
 
 // typeWord names a type of the contract, or one that is built in.
@@ -230,7 +232,7 @@ func (r *lockReader) parts(in []lockPart) []*part {
 }
 
 func (r *lockReader) part(in lockPart) *part {
-	p := &part{name: in.Name, optional: in.Optional, nillable: in.Nillable, source: in.Source, place: in.Place, clears: in.Clears, aside: in.Aside, doc: in.Doc, typ: r.types[in.Type]}
+	p := &part{name: in.Name, optional: in.Optional, nillable: in.Nillable, source: in.Source, place: in.Place, clears: in.Clears, aside: in.Aside, defaults: in.Defaults, doc: in.Doc, typ: r.types[in.Type]}
 	if f, ok := builtInTypes[in.Type]; ok {
 		p.typ = &xsdType{base: strings.TrimSuffix(in.Type, " json"), form: f}
 	}

@@ -22,6 +22,7 @@ import (
 	"tidings/bus"
 	"tidings/fault"
 	"tidings/graphql"
+	"tidings/job"
 	"tidings/resource"
 	"tidings/resource/resourcetest"
 	"tidings/schema"
@@ -39,6 +40,7 @@ var people = map[string]schema.Roles{"alice": schema.User, "bob": schema.User, "
 
 // world is a running service with its HTTP edge.
 type world struct {
+	jobs *job.Jobs
 	*resourcetest.Service
 	url string
 	// ids are the generated ids, in the order in which they were seen.

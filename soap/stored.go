@@ -22,7 +22,13 @@ func (b *builder) storedOperations(others []*operation) []*operation {
 	}
 	var operations []*operation
 	for _, o := range b.model.Operations {
-		operations = append(operations, n.operation(o))
+		var args []argument
+		for _, v := range o.Variables {
+			args = append(args, argument{name: v.Name, typ: v.Type, defaults: v.Default})
+		}
+		if !b.leaves(storedName(o), args) {
+			operations = append(operations, n.operation(o))
+		}
 	}
 	return operations
 }
@@ -69,6 +75,9 @@ func (n *namer) operation(o *schema.Operation) *operation {
 	var declared []string
 	for _, v := range o.Variables {
 		arg := n.input(argument{name: v.Name, typ: v.Type, defaults: v.Default}, false)
+		if arg == nil {
+			continue // it need not be given, and cannot be
+		}
 		if v.Place != v.Name {
 			arg.place = v.Place
 		}

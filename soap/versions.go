@@ -114,12 +114,16 @@ type offer struct {
 	wsdls                    [2]document // by version of SOAP: with the port of 1.1 alone, and with both
 }
 
-func newOffer(c *contract, base string) offer {
+func (g *Gateway) newOffer(c *contract, base string) offer {
 	o := offer{version: c.version, namespace: c.namespace, path: c.path(), preview: c.preview}
 	for v := range o.wsdls {
 		text := c.wsdl(base+c.path(), version(v) == soap12)
 		sum := sha256.Sum256(text)
-		o.wsdls[v] = document{text, `"` + hex.EncodeToString(sum[:12]) + `"`}
+		doc := document{text: text, etag: `"` + hex.EncodeToString(sum[:12]) + `"`}
+		if packed, smaller := g.packer.pack(text); smaller {
+			doc.gzip = packed
+		}
+		o.wsdls[v] = doc
 	}
 	return o
 }

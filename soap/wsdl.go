@@ -151,6 +151,15 @@ func (w *wsdlWriter) fault() {
 	w.line(`      </xsd:complexType>`)
 }
 
+// faultElements are the names of those elements.
+func (c *contract) faultElements() []string {
+	names := []string{"code", "message", "path", "retryAfterSeconds", "requestId"}
+	if c.versioned() {
+		names = append(names, "currentVersion")
+	}
+	return names
+}
+
 // versioned reports whether callers can say which version of a record they expect.
 func (c *contract) versioned() bool {
 	return slices.ContainsFunc(c.types, func(t *xsdType) bool {

@@ -62,6 +62,9 @@ type part struct {
 	place  string
 	clears bool // fieldsToNull: the names of fields to set to null
 	aside  bool // no part of the variables: it is read by itself
+	// defaults is what an input is when it is left out, as GraphQL writes it; empty:
+	// nothing.
+	defaults string
 
 	written
 }

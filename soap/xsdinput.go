@@ -1,6 +1,7 @@
 package soap
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,7 +16,7 @@ const clearName = "fieldsToNull"
 // input maps an argument of a root field. Of a generated field it is nil for what
 // SOAP cannot hold: inputs that reach themselves (filters), and lists of inputs.
 func (b *builder) input(a argument, generated bool) *part {
-	p := &part{name: a.name, doc: a.doc, optional: !a.typ.NonNull || a.defaults != ""}
+	p := &part{name: a.name, doc: a.doc, optional: !a.typ.NonNull || a.defaults != "", defaults: a.defaults}
 	if a.soap.Name != "" && a.soap.Name != a.name {
 		p.name, p.source = a.soap.Name, a.name
 	}
@@ -24,6 +25,8 @@ func (b *builder) input(a argument, generated bool) *part {
 	case def == nil || def.Kind != "INPUT_OBJECT":
 		p.typ = b.value(a.typ, summary)
 		p.nillable = p.optional && p.typ.form != formList && (!p.typ.text() || a.defaults != "")
+	case p.optional && b.impossible(def) != "":
+		return nil
 	case generated && (a.typ.Elem != nil || b.leads(def.Name, def.Name, false, map[string]bool{})):
 		return nil
 	default:
@@ -39,7 +42,7 @@ func (b *builder) input(a argument, generated bool) *part {
 // update also takes clearName.
 func (b *builder) inputObject(def *schema.Definition) *xsdType {
 	oneOf := def.Directives.ForName("oneOf") != nil
-	t := &xsdType{name: b.typeName(def.Name), origin: "the input " + def.Name, doc: def.Description, form: formObject}
+	t := &xsdType{name: b.typeName(def.Name), origin: originInput + def.Name, doc: def.Description, form: formObject}
 	if oneOf && !strings.Contains(t.doc, exactlyOne) {
 		t.doc = strings.TrimSpace(t.doc + "\n" + exactlyOne)
 	}
@@ -56,8 +59,11 @@ func (b *builder) inputObject(def *schema.Definition) *xsdType {
 		if kind == schema.RootCreate && a.defaults == "" && r.Field(f.Name) != nil {
 			a.defaults = strings.Trim(string(r.Field(f.Name).Default), `"`)
 		}
-		if !a.soap.Hidden && !b.cut(def, f) {
-			t.fields = append(t.fields, b.input(a, false))
+		if a.soap.Hidden || b.cut(def, f) {
+			continue
+		}
+		if p := b.input(a, false); p != nil {
+			t.fields = append(t.fields, p)
 		}
 	}
 	if kind == schema.RootUpdate {
@@ -67,6 +73,9 @@ func (b *builder) inputObject(def *schema.Definition) *xsdType {
 	}
 	return t
 }
+
+// originInput is how the origin of an input's type begins.
+const originInput = "the input "
 
 const exactlyOne = "Exactly one field is given."
 
@@ -89,6 +98,39 @@ func (b *builder) inputOf(name string) (*schema.Resource, schema.RootKind) {
 func (b *builder) cut(def *schema.Definition, f *schema.FieldDefinition) bool {
 	oneOf := def.Directives.ForName("oneOf") != nil
 	return f.Type.Name() == def.Name || b.leads(f.Type.Name(), def.Name, oneOf, map[string]bool{})
+}
+
+// impossible says why no value of an input type can be written in XML: it, or what
+// it must hold, must be given a field that is cut. Empty: one can.
+func (b *builder) impossible(def *schema.Definition) string {
+	return b.hindrance(def, map[string]bool{})
+}
+
+func (b *builder) hindrance(def *schema.Definition, seen map[string]bool) string {
+	if def == nil || def.Kind != "INPUT_OBJECT" || seen[def.Name] {
+		return ""
+	}
+	seen[def.Name] = true
+	for _, f := range def.Fields {
+		if !f.Type.NonNull || f.DefaultValue != nil {
+			continue
+		}
+		if b.cut(def, f) {
+			return fmt.Sprintf("%s.%s: %s leads back to %s, and must be given", def.Name, f.Name, f.Type, def.Name)
+		}
+		if why := b.hindrance(b.model.Contract.Types[f.Type.Name()], seen); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// uncallable says why an argument that must be given cannot be; empty when it can.
+func (b *builder) uncallable(a argument) string {
+	if !a.typ.NonNull || a.defaults != "" {
+		return ""
+	}
+	return b.impossible(b.model.Contract.Types[a.typ.Name()])
 }
 
 // inputList wraps an input object's type in the lists around it.

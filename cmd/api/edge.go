@@ -79,7 +79,7 @@ func (e *edge) envelope(w http.ResponseWriter, r *http.Request) {
 	now, done := e.rooms.Use()
 	defer done()
 	if !now.Gateway.Serves(r.URL.Path) {
-		http.NotFound(w, r)
+		now.Gateway.NotFound(w, r)
 		return
 	}
 	now.Gateway.ServeHTTP(w, r)

@@ -122,7 +122,7 @@ func printDifferences(stdout io.Writer, list []soap.Difference) error {
 		fmt.Fprintf(&b, "  %s\n", d.What)
 	}
 	if len(list) == 0 {
-		b.WriteString("only descriptions have changed\n")
+		b.WriteString("nothing changes for partners: only descriptions and documents have\n")
 	}
 	_, err := io.WriteString(stdout, b.String())
 	return err
