@@ -185,7 +185,8 @@ func (c *carry) last(ctx context.Context) (*bus.Message, error) {
 // happened looks for a change whose acknowledgement was lost: among the
 // record's messages since, by the command's id. Others may have written after
 // it. Seq is 0 when it is not there; if it still comes, the next append, which
-// expects what it expected or more, fails, and it is found then.
+// expects what it expected or more, fails, and it is found then. The fault is
+// Conflict when the log no longer keeps all of them.
 func (c *carry) happened(ctx context.Context, last *bus.Message) (done Record, err error) {
 	if c.cmd.Once != nil {
 		return c.once(ctx, last)
@@ -198,16 +199,26 @@ func (c *carry) happened(ctx context.Context, last *bus.Message) (done Record, e
 	case last.Prev == c.doubts[0].after: // it is all that was written since
 		return Record{}, nil
 	}
-	_, err = c.w.bus.Read(ctx, c.subject, c.doubts[0].after, last.Seq, func(m bus.Message) error {
+	before, complete := c.doubts[0].after, false
+	_, err = c.w.bus.Read(ctx, c.subject, before, last.Seq, func(m bus.Message) error {
+		complete = complete || m.Prev <= before // the oldest that is kept
 		if m.Header.Get(headerCommand) == c.cmd.ID {
 			done = c.outcome(m)
 		}
 		return nil
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return Record{}, fmt.Errorf("look for %s in the log: %w", c.cmd.ID, err)
+	case done.Seq == 0 && !complete:
+		return Record{}, cannotTell(c.cmd.Type)
 	}
 	return done, nil
+}
+
+// cannotTell says that the log no longer keeps what a command may have done.
+func cannotTell(typ string) error {
+	return fault.New(fault.Conflict, "the %s has changed too often since to tell whether the change was made; read it", typ)
 }
 
 // outcome is the answer to a change that is found in the log: the record, for

@@ -3,16 +3,20 @@ package resource_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/url"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"tidings/bus"
 	"tidings/bus/bustest"
+	"tidings/fault"
 	"tidings/resource"
+	"tidings/resource/resourcetest"
 )
 
 // cutter is a proxy before a NATS server. It passes everything on, but cuts the
@@ -23,7 +27,10 @@ type cutter struct {
 	server string
 	after  []byte
 	cuts   atomic.Int32
-	wg     sync.WaitGroup
+	// meanwhile, if not nil, happens before the client can connect again.
+	meanwhile func()
+	cutting   sync.RWMutex
+	wg        sync.WaitGroup
 }
 
 func newCutter(t *testing.T, serverURL, after string) *cutter {
@@ -55,7 +62,9 @@ func newCutter(t *testing.T, serverURL, after string) *cutter {
 
 func (c *cutter) pipe(client net.Conn) {
 	defer client.Close()
+	c.cutting.RLock()
 	server, err := net.Dial("tcp", c.server)
+	c.cutting.RUnlock()
 	if err != nil {
 		return
 	}
@@ -72,15 +81,21 @@ func (c *cutter) pipe(client net.Conn) {
 		}
 		cut := c.cuts.Load() > 0 && bytes.Contains(buf[:n], c.after) && c.cuts.Add(-1) >= 0
 		if cut {
+			c.cutting.Lock()
 			_ = client.Close() // before the server can answer
 		}
-		if _, err := server.Write(buf[:n]); err != nil {
-			return
-		}
+		_, err = server.Write(buf[:n])
 		if cut {
+			if c.meanwhile != nil {
+				c.meanwhile()
+			}
+			c.cutting.Unlock()
 			// The server has the bytes once it has answered a ping of ours.
 			_, _ = server.Write([]byte("PING\r\n"))
 			_, _ = server.Read(make([]byte, 1))
+			return
+		}
+		if err != nil {
 			return
 		}
 	}
@@ -122,5 +137,29 @@ func TestALostAcknowledgementIsFoundInTheLog(t *testing.T) {
 	}
 	if proxy.cuts.Load() != 0 {
 		t.Error("no acknowledgement was lost")
+	}
+}
+
+// What the log has trimmed since may have been the change: it is not made again.
+func TestALostAcknowledgementThatTheLogNoLongerKeepsIsNoReasonToChangeTwice(t *testing.T) {
+	t.Parallel()
+	s := resourcetest.On(t, bustest.Open(t, bus.Options{Listen: "127.0.0.1:0", History: 2}), club, resource.FeedOptions{})
+	proxy := newCutter(t, s.Bus.URL(), "Tidings-Command: cut-")
+	w := resource.NewWorker(bustest.Open(t, bus.Options{URL: "nats://" + proxy.Addr().String(), Memory: true, History: 2}), s.Model, resource.WorkerOptions{})
+	team := made(t, s, "Team", `{"name":"first"}`)
+	proxy.meanwhile = func() {
+		for now(t, s.Bus, "Team", team)["name"] != "mine" && t.Context().Err() == nil {
+			runtime.Gosched() // until the server has stored it
+		}
+		for i := range 3 {
+			if err := try(t, s, "Team", resource.Update, `{"id":%q,"name":"later %d"}`, team, i); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	proxy.cuts.Store(1)
+	_, err := w.Carry(t.Context(), resource.Command{Type: "Team", Verb: resource.Update, Who: admin, ID: "cut-update", Input: fmt.Appendf(nil, `{"id":%q,"name":"mine"}`, team)})
+	if name := now(t, s.Bus, "Team", team)["name"]; !fault.Is(err, fault.Conflict) || name != "later 2" {
+		t.Errorf("%v; the name is %v", err, name)
 	}
 }

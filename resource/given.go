@@ -2,9 +2,12 @@ package resource
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
+	"tidings/bus"
 	"tidings/internal/rawjson"
 	"tidings/schema"
 )
@@ -26,7 +29,7 @@ type Loadable struct {
 	Deleted  bool
 	raw      []byte
 	r        *schema.Resource
-	version  int64 // of the tombstone, where the type counts versions
+	version  int64 // that was told, where the type counts versions
 }
 
 // Size is how many bytes of the log it takes, more or less.
@@ -83,10 +86,11 @@ func Fit(m *schema.Model, g Given) (l Loadable, unknown []string, err error) {
 		}
 	}
 	l.raw = encode(l.r, record)
+	l.version = givenVersion(l.r, l.raw)
 	return l, unknown, nil
 }
 
-// givenVersion is the version that a deletion was told with; 0 for none.
+// givenVersion is the version that a record or a deletion was told with; 0 for none.
 func givenVersion(r *schema.Resource, raw []byte) int64 {
 	stub, err := membersOf(raw)
 	if err != nil || r.Version == nil {
@@ -115,11 +119,29 @@ func canonical(f *schema.Field, raw []byte) ([]byte, error) {
 	return encodeValue(value)
 }
 
-// same reports whether the stored record says what is to be loaded.
+// same reports whether the stored record says what is to be loaded. It may have
+// been changed more often: to put a version back would make it that of two states.
 func (l Loadable) same(stored []byte) bool {
 	record, err := membersOf(stored)
 	if err != nil {
 		return false
 	}
+	if v := l.r.Version; v != nil && versionOf(record[v.Name]) >= l.version {
+		given, _ := membersOf(l.raw) // Fit has made it
+		record[v.Name] = given[v.Name]
+	}
 	return bytes.Equal(encode(l.r, record), l.raw)
+}
+
+// counted is the version that the record gets: the one that was told, but more
+// than what the record, or its tombstone, has had. Nil: nobody has counted yet.
+func (l Loadable) counted(last *bus.Message) json.RawMessage {
+	version := l.version
+	if last != nil {
+		version = max(version, givenVersion(l.r, last.Data)+1)
+	}
+	if version == 0 {
+		return nil
+	}
+	return strconv.AppendInt(nil, version, 10)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
 	"time"
 
 	"tidings/auth"
@@ -168,15 +167,17 @@ func (l *Loader) decide(item Loadable, last *bus.Message) (Decision, LoadResult)
 			stub[item.r.Owner.Name] = quoted(Owner(item.r, current))
 		}
 		if v := item.r.Version; v != nil {
-			stub[v.Name] = versionAfter(old[v.Name])
-			if item.version > versionOf(old[v.Name]) {
-				stub[v.Name] = strconv.AppendInt(nil, item.version, 10)
-			}
+			stub[v.Name] = item.counted(last)
 		}
 		return Decision{ID: item.ID, Kind: Deleted, Raw: encode(item.r, stub), Release: uniques(item.r, old, nil)}, LoadResult{Loaded: LoadedDeleted}
 	}
 	record, _ := membersOf(item.raw) // Fit has made it
-	d := Decision{ID: item.ID, Kind: Created, Raw: item.raw, Take: uniques(item.r, record, old), Release: uniques(item.r, old, record)}
+	raw := item.raw
+	if v := item.r.Version; v != nil {
+		record[v.Name] = item.counted(last)
+		raw = encode(item.r, record)
+	}
+	d := Decision{ID: item.ID, Kind: Created, Raw: raw, Take: uniques(item.r, record, old), Release: uniques(item.r, old, record)}
 	if current == nil {
 		return d, LoadResult{Loaded: LoadedNew}
 	}

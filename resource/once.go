@@ -65,7 +65,7 @@ func (c *carry) once(ctx context.Context, last *bus.Message) (done Record, err e
 	done, complete, err := c.w.find(ctx, c.subject, c.cmd.Command, c.cmd.Once.Since, last.Seq)
 	sure := complete || c.cmd.Once.First && len(c.doubts) == 0
 	if err == nil && done.Seq == 0 && !sure {
-		err = fault.New(fault.Conflict, "the %s has changed too often since to tell whether the change was made; read it", c.cmd.Type)
+		err = cannotTell(c.cmd.Type)
 	}
 	return done, err
 }
