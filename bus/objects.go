@@ -166,7 +166,8 @@ func (o *Objects) each(ctx context.Context, filter string, fn func(Message) erro
 	}
 }
 
-// Write stores what r reads under the name, in a store that is there. What a writer leaves that was killed is removed by Sweep.
+// Write stores what r reads under the name, in a store that is there. What a
+// writer that was killed has left is removed by Sweep.
 func (o *Objects) Write(ctx context.Context, name string, meta map[string]string, r io.Reader) error {
 	ctx, cancel := o.bus.bound(ctx)
 	defer cancel()

@@ -65,6 +65,7 @@ func TestACheckNamesWhatIsWrongAndARepairMendsWhatNeedsNoChoice(t *testing.T) {
 	out.write("tidings.log.a.b.c", nil, ``)
 	out.write("tidings.log._unique.Pad", nil, `{}`)
 	out.write(b.Subjects().Reference("Pad", ids[3]), nil, `{}`)
+	out.write(b.Subjects().Checked(), nil, ``) // by bus.Confirm
 	out.write(unique["c4"], nil, `garbage`) // the one before it counts
 
 	found := check(t, s)

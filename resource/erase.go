@@ -96,11 +96,7 @@ func (e *Eraser) Run(ctx context.Context) error {
 			said, at = err.Error(), time.Now()
 			e.log.LogAttrs(ctx, slog.LevelError, "what deleted records were is not erased just now; it is tried again", slog.Any("error", remedy(err)))
 		}
-		t := time.NewTimer(e.every)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
+		if rest(ctx, e.every) != nil {
 			return nil
 		}
 	}

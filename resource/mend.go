@@ -128,6 +128,7 @@ func (f *Feed) mend(ctx context.Context) error {
 	}
 }
 
+// rest waits, or returns ctx's error.
 func rest(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -65,7 +65,7 @@ func ReadEvent(s bus.Subjects, m bus.Message) (e Event, ok bool, err error) {
 // records.
 func isNote(s bus.Subjects, subject string) bool {
 	_, _, _, isUnique := s.ParseUnique(subject)
-	return isUnique || subject == s.Schema() || s.IsReference(subject)
+	return isUnique || subject == s.Schema() || subject == s.Checked() || s.IsReference(subject)
 }
 
 // flaw says why the event is none; empty when it is one.

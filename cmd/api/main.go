@@ -25,34 +25,33 @@ func main() {
 	}
 }
 
+// commands are the subcommands by their first words.
+var commands = map[string]func(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error{
+	"schema": schemaCommand,
+	"log":    logCommand,
+	"export": exportCommand,
+	"bus":    busCommand,
+	"import": func(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
+		return importCommand(ctx, args, environ, os.Stdin, stdout, stderr)
+	},
+	"revoke": func(ctx context.Context, args, environ []string, stdout, _ io.Writer) error {
+		return revokeCommand(ctx, args, environ, stdout)
+	},
+	"erase": func(ctx context.Context, args, environ []string, stdout, _ io.Writer) error {
+		return eraseCommand(ctx, args, environ, stdout)
+	},
+	"soap": func(_ context.Context, args, environ []string, stdout, _ io.Writer) error {
+		return soapCommand(args, environ, os.Stdin, stdout)
+	},
+	"token": func(_ context.Context, args, environ []string, stdout, _ io.Writer) error {
+		return tokenCommand(args, environ, stdout)
+	},
+}
+
 // run is the whole program: a subcommand, or the service until ctx ends.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
-	if len(args) > 0 && args[0] == "schema" {
-		return schemaCommand(ctx, args[1:], environ, stdout, stderr)
-	}
-	if len(args) > 0 && args[0] == "log" {
-		return logCommand(ctx, args[1:], environ, stdout, stderr)
-	}
-	if len(args) > 0 && args[0] == "export" {
-		return exportCommand(ctx, args[1:], environ, stdout, stderr)
-	}
-	if len(args) > 0 && args[0] == "import" {
-		return importCommand(ctx, args[1:], environ, os.Stdin, stdout, stderr)
-	}
-	if len(args) > 0 && args[0] == "bus" {
-		return busCommand(ctx, args[1:], environ, stdout, stderr)
-	}
-	if len(args) > 0 && args[0] == "revoke" {
-		return revokeCommand(ctx, args[1:], environ, stdout)
-	}
-	if len(args) > 0 && args[0] == "erase" {
-		return eraseCommand(ctx, args[1:], environ, stdout)
-	}
-	if len(args) > 0 && args[0] == "soap" {
-		return soapCommand(args[1:], environ, os.Stdin, stdout)
-	}
-	if len(args) > 0 && args[0] == "token" {
-		return tokenCommand(args[1:], environ, stdout)
+	if len(args) > 0 && commands[args[0]] != nil {
+		return commands[args[0]](ctx, args[1:], environ, stdout, stderr)
 	}
 	c, err := boot.ReadConfig("api", args, environ, printer(stdout))
 	if errors.Is(err, boot.ErrHelp) {

@@ -55,6 +55,11 @@ Usage:
   api revoke --jti ID | --sub NAME [--before TIME] | --before TIME
                                    take tokens back, in all processes: docs/auth.md
   api erase --type NAME --id ID    delete a record and erase at once what it was: docs/operations.md
+  api export [--out FILE]          write all records as of one position: api export --help
+  api import FILE                  write the records of a file into the log: api import --help
+  api log check                    say what is wrong with the log, and the remedy: api log --help
+  api log repair                   mend the reservations of unique values
+  api log renew                    give a log that was restored from a backup an identity of its own
   api token --sub NAME [--roles USER,ADMIN] [--ttl 24h] [--data DIR]
                                    print a token of the development key
   api bus setup                    create the streams and buckets on an external bus: api bus --help
