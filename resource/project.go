@@ -38,9 +38,7 @@ func (p Projector) Run(ctx context.Context) error {
 			return nil
 		}
 		log.LogAttrs(ctx, slog.LevelWarn, "the shared view is not filled by this process; it tries again", slog.Any("error", err))
-		select {
-		case <-time.After(projectAgain):
-		case <-ctx.Done():
+		if rest(ctx, projectAgain) != nil {
 			return nil
 		}
 	}
