@@ -66,7 +66,7 @@ func TestACheckNamesWhatIsWrongAndARepairMendsWhatNeedsNoChoice(t *testing.T) {
 	out.write("tidings.log._unique.Pad", nil, `{}`)
 	out.write(b.Subjects().Reference("Pad", ids[3]), nil, `{}`)
 	out.write(b.Subjects().Checked(), nil, ``) // by bus.Confirm
-	out.write(unique["c4"], nil, `garbage`) // the one before it counts
+	out.write(unique["c4"], nil, `garbage`)    // the one before it counts
 
 	found := check(t, s)
 	if found.OrphanCount != 1 || found.Orphans[0].ID != ids[0] || found.UnreservedCount != 3 || found.MalformedCount != 4 || found.Records.Flawed != 1 || found.Records.Records != 5 {
