@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -60,12 +61,13 @@ type latest struct {
 	filter     string
 	upto       uint64
 	fn         func(Message) error
-	seen       uint64 // messages that the consumer has sent
-	made       int    // consumers that have brought nothing
+	seen       uint64        // messages that the consumer has sent
+	made       int           // consumers that have brought nothing
+	took       time.Duration // to make a consumer
 }
 
 func (l *latest) run(ctx context.Context) error {
-	making, cancel := l.bus.bound(ctx)
+	making, cancel := context.WithTimeout(ctx, makingLimit)
 	defer cancel()
 	for {
 		end, err := l.consume(ctx, making)
@@ -79,13 +81,17 @@ func (l *latest) run(ctx context.Context) error {
 }
 
 const (
+	// makingLimit bounds how long it may take to make the consumer, whatever is
+	// the time for calls: the server looks through all subjects first, for many
+	// seconds at millions of them.
+	makingLimit = 2 * time.Minute
 	// behindPause is how long a replica is given to catch up.
 	behindPause = 100 * time.Millisecond
 	// firstSilence is how long the first message may take, of the first consumer.
 	firstSilence = time.Second
 )
 
-var errSilent = fault.New(fault.Unavailable, "the log did not answer within %s", silence)
+var errSilent = fault.New(fault.Unavailable, "the log did not answer in time")
 
 // sleep waits, or returns ctx's error.
 func sleep(ctx context.Context, d time.Duration) error {
@@ -106,17 +112,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 func (l *latest) consume(ctx, making context.Context) (end bool, err error) {
 	ctx, said, done := l.bus.about(ctx, l.stream)
 	defer done()
-	making, creation, created := l.bus.about(making, l.stream)
-	defer created()
-	c, err := l.bus.js.CreateConsumer(making, l.stream, jetstream.ConsumerConfig{
-		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
-		FilterSubject: l.filter,
-		AckPolicy:     jetstream.AckNonePolicy,
-		MemoryStorage: true, Replicas: 1,
-		InactiveThreshold: time.Minute,
-	})
+	c, err := l.create(making)
 	if err != nil {
-		return false, unavailable(creation(err))
+		return false, err
 	}
 	info := c.CachedInfo()
 	defer func() {
@@ -146,12 +144,42 @@ func (l *latest) consume(ctx, making context.Context) (end bool, err error) {
 	}
 }
 
+// create makes a consumer. Question or answer may be lost, so it is asked for
+// again: the name says that it is the same one.
+func (l *latest) create(ctx context.Context) (jetstream.Consumer, error) {
+	ctx, said, done := l.bus.about(ctx, l.stream)
+	defer done()
+	config := jetstream.ConsumerConfig{
+		Name:          rand.Text(),
+		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
+		FilterSubject: l.filter,
+		AckPolicy:     jetstream.AckNonePolicy,
+		MemoryStorage: true, Replicas: 1,
+		InactiveThreshold: time.Minute,
+	}
+	start := time.Now()
+	for {
+		attempt, cancel := context.WithTimeout(ctx, l.bus.opts.CallTimeout)
+		c, err := l.bus.js.CreateConsumer(attempt, l.stream, config)
+		silent := attempt.Err() != nil && ctx.Err() == nil
+		cancel()
+		switch {
+		case err == nil:
+			l.took = max(l.took, time.Since(start))
+			return c, nil
+		case !silent:
+			return nil, unavailable(said(err))
+		}
+	}
+}
+
 // next takes one message. end is true after the last that there is.
 func (l *latest) next(ctx context.Context, msgs jetstream.MessagesContext) (end bool, err error) {
 	patience := silence
 	if l.seen == 0 {
 		patience = min(firstSilence<<l.made, silence)
 	}
+	patience = max(patience, 2*l.took) // the server is away so long when others ask it for the same
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	raw, err := msgs.Next(jetstream.NextContext(waiting))
