@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -89,7 +90,7 @@ func newRig(t *testing.T) *rig {
 	r := &rig{model: s.Model, client: s.Client, lab: read(t, "testdata/lab/values.json")}
 	var err error
 	// What operations may cost is no matter of the reference's.
-	dear := graphql.Limits{Cost: graphql.Budgets{Anonymous: -1, User: -1, Service: -1}}
+	dear := graphql.Limits{Roots: -1, Cost: graphql.Budgets{Anonymous: -1, User: -1, Service: -1}}
 	r.engine, err = graphql.New(s.Model, s.Client, s.Feed, graphql.Options{Functions: labFunctions(s.Model, r.lab), Limits: dear})
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +230,7 @@ func (r *rig) readChanges(t *testing.T, feed *resource.Feed, start resource.Posi
 		if len(nodes) != len(r.records[typ]) {
 			t.Fatalf("%d changes made %d records of %s", len(nodes), len(r.records[typ]), typ)
 		}
-		r.changes[typ] = got.Data.Page.Nodes
+		r.changes[typ] = r.authors(t, typ, got.Data.Page.Nodes)
 		for i, node := range nodes {
 			place, err := resource.ParsePosition(node.Cursor)
 			if err != nil {
@@ -239,6 +240,33 @@ func (r *rig) readChanges(t *testing.T, feed *resource.Feed, start resource.Posi
 			r.names = append(r.names, fmt.Sprintf("{{changed-%s%d}}", strings.ToLower(typ), i+1), node.Cursor)
 		}
 	}
+}
+
+// authors adds to the changes who made them, and by which command.
+func (r *rig) authors(t *testing.T, typ string, nodes json.RawMessage) json.RawMessage {
+	t.Helper()
+	var changes []map[string]any
+	if err := json.Unmarshal(nodes, &changes); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range changes {
+		resp := r.engine.Execute(t.Context(), callers["admin"], graphql.Request{Query: fmt.Sprintf(
+			"{page:%sHistory(id:%q){nodes{actor command}}}", strings.ToLower(typ), c["id"])})
+		var got struct {
+			Data struct {
+				Page struct{ Nodes []map[string]any }
+			}
+		}
+		if err := json.Unmarshal(resp.Body, &got); err != nil || len(got.Data.Page.Nodes) != 1 {
+			t.Fatalf("%s: %v", resp.Body, err)
+		}
+		maps.Copy(c, got.Data.Page.Nodes[0])
+	}
+	all, err := json.Marshal(changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // documents reads a txtar file: one document a section, with comments in its

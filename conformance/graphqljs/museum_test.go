@@ -29,7 +29,7 @@ func newMuseum(t *testing.T) *rig {
 		functions["Query."+name] = graphql.Function{Resolve: func(context.Context, graphql.Call) (any, error) { return value, nil }}
 	}
 	var err error
-	dear := graphql.Limits{Cost: graphql.Budgets{Anonymous: -1, User: -1, Service: -1}}
+	dear := graphql.Limits{Roots: -1, Cost: graphql.Budgets{Anonymous: -1, User: -1, Service: -1}}
 	if r.engine, err = graphql.New(s.Model, s.Client, s.Feed, graphql.Options{Functions: functions, Limits: dear}); err != nil {
 		t.Fatal(err)
 	}

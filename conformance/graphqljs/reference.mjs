@@ -121,6 +121,20 @@ function changes(type, { after, first, filter }) {
   };
 }
 
+// ---- what a record was, for administrators
+function history(type, { id, after, first }, who) {
+  if (!has(who, 'ADMIN')) fail('FORBIDDEN', type);
+  first ??= 20;
+  if (first < 1 || first > 100) fail('BAD_USER_INPUT', 'first');
+  const place = after == null ? 0 : input.places[after] ?? fail('BAD_USER_INPUT', 'cursor');
+  const nodes = input.changes[type].filter((c) => c.id === id && input.places[c.cursor] > place);
+  const made = (c) => input.records[type].find((r) => r.id === c.id);
+  return {
+    nodes: nodes.map((c) => ({ ...c, [type.toLowerCase()]: made(c) })),
+    endCursor: nodes.at(-1)?.cursor ?? null, hasMore: false, complete: true,
+  };
+}
+
 // ---- relations
 const limited = (list, { limit }) => {
   limit ??= 20;
@@ -201,6 +215,7 @@ const query = {
   user: (_, { id }) => one('User', id), post: (_, { id }) => one('Post', id), follow: (_, { id }) => one('Follow', id),
   userChanges: (_, args) => changes('User', args), postChanges: (_, args) => changes('Post', args), followChanges: (_, args) => changes('Follow', args),
   exhibit: (_, { id }) => one('Exhibit', id), exhibits: (_, args) => connection('Exhibit', args), exhibitChanges: (_, args) => changes('Exhibit', args),
+  ...Object.fromEntries(Object.keys(input.changes ?? {}).map((type) => [`${type.toLowerCase()}History`, (_, args, who) => history(type, args, who)])),
   ...Object.fromEntries(Object.entries(input.values ?? {}).map(([name, value]) => [name, () => value])),
   users: (_, args) => connection('User', args), posts: (_, args) => connection('Post', args), follows: (_, args) => connection('Follow', args),
 };
