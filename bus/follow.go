@@ -190,6 +190,11 @@ func (l *liveSub) stop() {
 // it was had, and fills what is missing before it from the stream.
 func (f *follower) live(ctx context.Context, raw *nats.Msg) error {
 	m, err := stored(f.bus.subjects.Stream(), raw.Header, raw.Data)
+	if err == nil && f.bus.subjects.told(m.Subject) != raw.Subject {
+		// What a consumer delivers keeps its subject and its headers, wherever its
+		// maker has it delivered, and these may be made to look like the log's.
+		err = fmt.Errorf("it says that it was stored on %.100q", m.Subject)
+	}
 	if err != nil {
 		f.bus.log.LogAttrs(ctx, slog.LevelWarn, "foreign message on the live subjects dropped", slog.String("subject", raw.Subject), slog.Any("error", err))
 		return nil

@@ -320,6 +320,15 @@ func TestFollowDropsForeignMessagesOnTheLiveSubjects(t *testing.T) {
 	if err := bus.Conn(b).Publish(b.Subjects().Prefix+".live.User.x", []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
+	// Nor does one tell of anything that came by another subject than the log's
+	// would: the headers of what a consumer delivers are its writer's.
+	next := nats.NewMsg(b.Subjects().Prefix + ".live.User.y")
+	for k, v := range map[string]string{"Nats-Stream": b.Subjects().Stream(), "Nats-Subject": b.Subjects().Record("User", "x"), "Nats-Sequence": "2", "Nats-Time-Stamp": "2024-05-01T10:00:00Z"} {
+		next.Header.Set(k, v)
+	}
+	if err := bus.Conn(b).PublishMsg(next); err != nil {
+		t.Fatal(err)
+	}
 	// One that claims to be far ahead does not carry the follower away.
 	ahead := nats.NewMsg(b.Subjects().Prefix + ".live.User.x")
 	for k, v := range map[string]string{"Nats-Stream": b.Subjects().Stream(), "Nats-Subject": b.Subjects().Record("User", "x"), "Nats-Sequence": "1000", "Nats-Time-Stamp": "2024-05-01T10:00:00Z"} {

@@ -88,6 +88,11 @@ func (s Subjects) ParseUnique(subject string) (typ, field, hash string, ok bool)
 // Live is where the stream republishes what it stored.
 func (s Subjects) Live() string { return s.Prefix + ".live.>" }
 
+// told is where the stream republishes what it stored on a subject of the log.
+func (s Subjects) told(subject string) string {
+	return s.Prefix + ".live." + strings.TrimPrefix(subject, s.Prefix+".log.")
+}
+
 // Command is the subject of a command; verb is create, update or delete.
 func (s Subjects) Command(typ, verb string) string { return s.Prefix + ".cmd." + typ + "." + verb }
 

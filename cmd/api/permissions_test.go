@@ -370,7 +370,7 @@ func TestEachRoleIsRefusedWhatItDoesNotNeed(t *testing.T) {
 	for role, refused := range map[string]struct{ publish, subscribe []string }{
 		"api": {
 			slices.Concat(change, []string{"tidings.log.User.x", "tidings.log._unique.User.email.x", "tidings.jobs.x", "$JS.API.STREAM.PURGE.tidings-log", "$KV.tidings-soap-seen.x", "$KV.tidings-jobs.x", "$KV.tidings-erased.progress", "$KV.tidings-snapshots.x", "$O.tidings-views.C.x", "$JS.API.STREAM.PURGE.OBJ_tidings-views",
-				"$JS.API.CONSUMER.MSG.NEXT.tidings-jobs.workers", "$JS.ACK.tidings-jobs.workers.1.1.1.1.1", "_INBOX_tidings_worker.x", "_INBOX_tidings_api.x"}),
+				"$JS.API.CONSUMER.MSG.NEXT.tidings-jobs.workers", "$JS.ACK.tidings-jobs.workers.1.1.1.1.1", "_INBOX_tidings_worker.x", "_R_.x"}),
 			[]string{"tidings.cmd.>", "tidings.soap.>", "$SRV.>", "_INBOX_tidings_worker.>", "_INBOX_tidings_admin.>", "$KV.tidings-answers.>", "$KV.tidings-jobs.>"},
 		},
 		"worker": {
