@@ -13,23 +13,22 @@ func (s Subjects) Checked() string { return s.Prefix + ".log._checked" }
 
 const headerExpectedSubject = "Nats-Expected-Last-Subject-Sequence-Subject"
 
-// Confirm returns nil when at some moment after the call the newest message of a
-// subject was the one at seq, 0 for none. It is for those who refuse something
-// because of what Last has said, and append nothing that expects it: a leader
-// that was replaced without knowing it may have said so. With one replica there
-// is nothing to confirm; with several it costs an append. Errors as those of
-// Append: with ErrConflict somebody has written, or that leader refuses; reading
-// again is right.
-func (b *Bus) Confirm(ctx context.Context, subject string, seq uint64) error {
+// Confirm returns without an error when at some moment after the call the newest
+// message of a subject was the one at seq, 0 for none. It is for those who refuse
+// something because of what Last has said, and append nothing that expects it: a
+// leader that was replaced without knowing it may have said so. With one replica
+// there is nothing to confirm, and at is 0; with several it costs an append, and
+// at is where the log ended at that moment. Errors as those of Append: with
+// ErrConflict somebody has written, or that leader refuses; reading again is right.
+func (b *Bus) Confirm(ctx context.Context, subject string, seq uint64) (at uint64, err error) {
 	if !b.replicated.Load() {
-		return nil
+		return 0, nil
 	}
 	if err := checkSubject(subject); err != nil {
-		return err
+		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(commitWait, b.opts.CallTimeout))
 	defer cancel()
 	m := outgoing(b.subjects.Checked(), Header{headerExpected: {strconv.FormatUint(seq, 10)}, headerExpectedSubject: {subject}}, nil)
-	_, err := b.commit(ctx, []*nats.Msg{m})
-	return err
+	return b.commit(ctx, []*nats.Msg{m})
 }

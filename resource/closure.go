@@ -133,7 +133,11 @@ func (w *Worker) shown(ctx context.Context, least uint64) error {
 	if err != nil {
 		return err
 	}
-	if err := w.reads.WaitFor(ctx, max(last, least)); err != nil {
+	return w.waitFor(ctx, max(last, least))
+}
+
+func (w *Worker) waitFor(ctx context.Context, seq uint64) error {
+	if err := w.reads.WaitFor(ctx, seq); err != nil {
 		return fault.Wrap(err, fault.Unavailable, "the worker does not know yet which records refer to this one; try again")
 	}
 	return nil
@@ -158,7 +162,7 @@ func (c *closure) follow(ctx context.Context, i int, ref *schema.Reference) erro
 	for _, raw := range page.Records {
 		subject := c.w.bus.Subjects().Record(ref.From.Name, rawjson.String(raw, "id"))
 		if place, planned := c.at[subject]; planned {
-			if err := c.meet(place, i, ref); err != nil {
+			if err := c.meet(ctx, place, i, ref); err != nil {
 				return err
 			}
 			continue
@@ -238,7 +242,7 @@ func cleared(r *schema.Resource, old members, d Decision, ref *schema.Reference)
 
 // meet settles what becomes of a record that refers to a deleted one and is
 // changed already.
-func (c *closure) meet(place, i int, ref *schema.Reference) (err error) {
+func (c *closure) meet(ctx context.Context, place, i int, ref *schema.Reference) (err error) {
 	p, d := &c.parts[place], c.decisions[place]
 	switch {
 	case d.Kind == Deleted || rawjson.String(d.Raw, ref.Key.Name) != c.decisions[i].ID:
@@ -251,7 +255,8 @@ func (c *closure) meet(place, i int, ref *schema.Reference) (err error) {
 		c.decisions[place], err = cleared(p.cmd.r, old, d, ref)
 		return err
 	case place < c.asked:
-		return &ItemError{Index: place, Cause: fault.New(fault.Conflict, "the %s cannot be changed: it goes with the %s %s, which the transaction deletes", ref.From.Name, ref.To.Name, strconv.Quote(c.decisions[i].ID))}
+		refusal := fault.New(fault.Conflict, "the %s cannot be changed: it goes with the %s %s, which the transaction deletes", ref.From.Name, ref.To.Name, strconv.Quote(c.decisions[i].ID))
+		return c.certain(ctx, &ItemError{Index: place, Cause: refusal}, nil, p.newest(), c.parts[i].newest())
 	}
 	if c.decisions[place], err = c.consequence(*p, ref); err == nil {
 		c.doom(place)
@@ -263,12 +268,20 @@ func (c *closure) meet(place, i int, ref *schema.Reference) (err error) {
 const countAtMost = 10_000
 
 func (c *closure) tooMany(ctx context.Context, i int, ref *schema.Reference) error {
-	n, err := c.w.reads.view.CountTo(ctx, ref.From.Name, referring(ref, c.decisions[i].ID), "", countAtMost)
+	count := func() (int, error) {
+		return c.w.reads.view.CountTo(ctx, ref.From.Name, referring(ref, c.decisions[i].ID), "", countAtMost)
+	}
+	n, err := count()
 	if err != nil {
 		return err
 	}
-	return &ItemError{Index: c.cause(i), Cause: fault.New(fault.BadUserInput,
+	refusal := &ItemError{Index: c.cause(i), Cause: fault.New(fault.BadUserInput,
 		"deleting the %s comes to more than %d messages of the log: %s records refer to it by %s, and each is changed with it; delete some of them first", ref.To.Name, bus.MaxEntries, number(n), ref)}
+	still := func() (bool, error) {
+		n, err := count()
+		return n+len(c.parts) > bus.MaxEntries, err
+	}
+	return c.certain(ctx, refusal, still, c.parts[i].newest())
 }
 
 // number tells a count that stops at countAtMost.
@@ -286,16 +299,36 @@ func (c *closure) restricted(ctx context.Context) error {
 			if ref.OnDelete != schema.Restrict {
 				continue
 			}
-			n, err := c.staying(ctx, i, ref)
-			if err != nil {
+			if err := c.restrict(ctx, i, ref); err != nil {
 				return err
-			}
-			if n > 0 {
-				return &ItemError{Index: c.cause(i), Cause: c.refusal(i, ref, n)}
 			}
 		}
 	}
 	return nil
+}
+
+func (c *closure) restrict(ctx context.Context, i int, ref *schema.Reference) error {
+	n, err := c.staying(ctx, i, ref)
+	if err != nil || n <= 0 {
+		return err
+	}
+	still := func() (bool, error) {
+		n, err := c.staying(ctx, i, ref)
+		return n > 0, err
+	}
+	on := []newest{c.parts[i].newest()}
+	for place := range c.asked { // one that was taken for a record which refers to others does not count
+		if c.parts[place].cmd.r == ref.From && !c.refers(place, ref, c.decisions[i].ID) {
+			on = append(on, c.parts[place].newest())
+		}
+	}
+	return c.certain(ctx, &ItemError{Index: c.cause(i), Cause: c.refusal(i, ref, n)}, still, on...)
+}
+
+// refers reports whether a record that is changed referred to another one, as it was read.
+func (c *closure) refers(place int, ref *schema.Reference, id string) bool {
+	current, _ := standing(c.parts[place].last)
+	return current != nil && rawjson.String(current, ref.Key.Name) == id
 }
 
 // staying counts the records that refer to a deleted one and will do so after
@@ -311,8 +344,7 @@ func (c *closure) staying(ctx context.Context, i int, ref *schema.Reference) (in
 		if p.cmd.r != ref.From || p.last == nil {
 			continue
 		}
-		current, _ := standing(p.last)
-		before := current != nil && rawjson.String(current, ref.Key.Name) == id
+		before := c.refers(place, ref, id)
 		after := d.Kind != Deleted && rawjson.String(d.Raw, ref.Key.Name) == id
 		if before && !after {
 			n--

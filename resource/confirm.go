@@ -22,10 +22,17 @@ func (w *Worker) confirmed(ctx context.Context, who auth.Principal, subject stri
 	default:
 		return refusal
 	}
-	if err := w.bus.Confirm(ctx, subject, seq); err != nil {
-		return fault.Wrap(err, fault.Unavailable, "the log does not say just now what is stored; nothing was changed")
+	if _, err := w.confirm(ctx, subject, seq); err != nil {
+		return err
 	}
 	return refusal
+}
+
+func (w *Worker) confirm(ctx context.Context, subject string, seq uint64) (at uint64, err error) {
+	if at, err = w.bus.Confirm(ctx, subject, seq); err != nil {
+		err = fault.Wrap(err, fault.Unavailable, "the log does not say just now what is stored; nothing was changed")
+	}
+	return at, err
 }
 
 // confirmed does so for the change that is to blame.
@@ -39,4 +46,45 @@ func (b *bundle) confirmed(ctx context.Context, err error) error {
 		seq = p.last.Seq
 	}
 	return &ItemError{Index: item.Index, Cause: b.w.confirmed(ctx, b.tx.Who, p.subject, seq, item.Cause)}
+}
+
+// newest is a subject with the sequence of its newest message, 0 for none, as it
+// was read.
+type newest struct {
+	subject string
+	seq     uint64
+}
+
+func (p *part) newest() newest {
+	if p.last == nil {
+		return newest{p.subject, 0}
+	}
+	return newest{p.subject, p.last.Seq}
+}
+
+// certain returns a refusal, as Worker.confirmed does, that rests on several
+// subjects and, if still is not nil, on what the view shows: that is asked again
+// when the view shows what the log held when the subjects were confirmed.
+func (c *closure) certain(ctx context.Context, refusal error, still func() (bool, error), on ...newest) error {
+	var upto uint64
+	for _, n := range on {
+		at, err := c.w.confirm(ctx, n.subject, n.seq)
+		if err != nil {
+			return err
+		}
+		upto = max(upto, at)
+	}
+	if upto == 0 || still == nil {
+		return refusal
+	}
+	if err := c.w.waitFor(ctx, upto); err != nil {
+		return err
+	}
+	switch holds, err := still(); {
+	case err != nil:
+		return err
+	case holds:
+		return refusal
+	}
+	return fault.New(fault.Unavailable, "the worker did not know yet what refers to the record; nothing was changed")
 }

@@ -114,7 +114,7 @@ func (c *closure) references(ctx context.Context) error {
 			subject := c.w.bus.Subjects().Reference(ref.To.Name, id)
 			switch {
 			case planned && c.decisions[place].Kind == Deleted:
-				return missing(i, ref, id)
+				return c.certain(ctx, missing(i, ref, id), nil, c.parts[place].newest())
 			case !c.guarded[subject]:
 				c.guarded[subject] = true
 				targets = append(targets, &target{ref: ref, id: id, part: i, planned: planned})
@@ -128,10 +128,11 @@ func (c *closure) references(ctx context.Context) error {
 		s := c.w.bus.Subjects()
 		e := bus.Entry{Subject: s.Reference(t.ref.To.Name, t.id), Data: []byte(referredTo)}
 		if current, _ := standing(t.last); !t.planned {
-			if current == nil {
-				return missing(t.part, t.ref, t.id)
-			}
 			e.Of = s.Record(t.ref.To.Name, t.id)
+			if current == nil {
+				none := part{subject: e.Of, last: t.last}
+				return c.certain(ctx, missing(t.part, t.ref, t.id), nil, none.newest())
+			}
 		}
 		if t.last != nil {
 			e.After = t.last.Seq
