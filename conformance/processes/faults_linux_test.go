@@ -31,6 +31,7 @@ type fault struct {
 	// crash: a server of the bus ends. Then writes are possible again, and events
 	// come, within what an election takes.
 	crash bool
+	flaps bool // it comes and goes
 	// begin lets it happen, and returns what ends it. Nil: it ends by itself.
 	begin func(*installation) (end func())
 }
@@ -42,17 +43,25 @@ type installation struct {
 	net    *network
 	bus    *servers
 	disks  map[string]*disk // small ones, by host
-	fresh  *api             // reads everything anew, each time
+	slow   map[string]*slowDisk
+	fresh  *api // reads everything anew, each time
 	random *rand.Rand
 }
 
 func (n *network) installation() *installation {
 	t := n.t
-	in := &installation{cluster: &cluster{data: t.TempDir()}, net: n, disks: map[string]*disk{}}
+	in := &installation{cluster: &cluster{data: t.TempDir()}, net: n, disks: map[string]*disk{}, slow: map[string]*slowDisk{}}
 	if old := filepath.Join(bin, before, "nats-server"); exists(old) {
 		n.natsPath = old
 	}
-	in.bus = n.busCluster(func(host string) string { return in.disk(host, 192) })
+	begin := map[string]func(*exec.Cmd) error{}
+	if canBeSlow(t) {
+		for _, host := range []string{"nats1", "nats2", "nats3"} {
+			in.slow[host] = &slowDisk{}
+			begin[host] = in.slow[host].start
+		}
+	}
+	in.bus = n.busCluster(func(host string) string { return in.disk(host, 192) }, begin)
 	in.cluster.bus = strings.Join(in.bus.urls, ",")
 	more := []string{"--replicas", "3", "--history", "1000000"}
 	for i := range 2 {
@@ -223,11 +232,13 @@ func faults() []fault {
 			fault{name: fmt.Sprintf("an api pauses for %s", long), lasts: long, begin: func(i in) func() { return i.paused(i.api()) }},
 		)
 	}
-	return append(list,
+	list = append(list,
 		fault{name: "the disk of the leader is full", short: true, begin: func(i in) func() { return i.storeFull(i.net.leader()) }},
 		fault{name: "the disk of a follower is full", begin: func(i in) func() { return i.storeFull(i.follower()) }},
 		fault{name: "the disk of a view is full", short: true, begin: func(i in) func() { return i.full(i.apis[0].process) }},
+		fault{name: "the disk of the leader is slow", begin: func(i in) func() { return i.slowed(i.net.leader()) }},
 	)
+	return append(list, combined()...)
 }
 
 func (in *installation) full(p *process) (end func()) {
@@ -281,7 +292,7 @@ func TestNothingIsLostWhateverFails(t *testing.T) {
 	if os.Getenv(insideVariable) == "" && slices.ContainsFunc(chosen, func(f fault) bool { return strings.Contains(f.name, "upgraded") }) {
 		buildBefore(t)
 	}
-	most := time.Duration(len(chosen))*(*each+90*time.Second) + time.Minute
+	most := time.Duration(len(chosen))*(*each+90*time.Second) + 3*time.Minute
 	inNetworkFor(t, most, func(n *network) {
 		in := n.installation()
 		if *seed == 0 {
@@ -318,15 +329,7 @@ func (in *installation) suffer(t *testing.T, f fault, name string) (m measured) 
 	in.well(t)
 	load := startMixed(t, in.cluster, name)
 	began := time.Now()
-	end := f.begin(in)
-	if end != nil {
-		lasts := f.lasts
-		if lasts == 0 {
-			lasts = *each
-		}
-		pause(t.Context(), lasts)
-		end()
-	}
+	in.lasting(t, f)
 	load.writers.progress(t, 30)
 	until := time.Now()
 	in.well(t)

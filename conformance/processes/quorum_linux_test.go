@@ -15,7 +15,7 @@ import (
 // them is shown by nobody.
 func TestNothingIsMissedWhileTheLeaderOfTheLogIsCutOff(t *testing.T) {
 	inNetwork(t, func(n *network) {
-		urls := n.busCluster(func(string) string { return t.TempDir() }).urls
+		urls := n.busCluster(func(string) string { return t.TempDir() }, nil).urls
 		c := &cluster{data: t.TempDir(), bus: strings.Join(urls, ",")}
 		for i, url := range urls {
 			c.workers = append(c.workers, n.program(c, "worker", fmt.Sprint("worker", i+1), url, "--replicas", "3"))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,8 +23,9 @@ type servers struct {
 	urls []string
 }
 
-// busCluster runs them, with their stores where store says.
-func (n *network) busCluster(store func(host string) string) *servers {
+// busCluster runs them, with their stores where store says, and started as begin
+// says for each host; nil: as usual.
+func (n *network) busCluster(store func(host string) string, begin map[string]func(*exec.Cmd) error) *servers {
 	t := n.t
 	t.Helper()
 	const many = 3
@@ -46,7 +48,7 @@ func (n *network) busCluster(store func(host string) string) *servers {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s.all = append(s.all, start(t, &process{name: "nats-server " + name, host: name, path: n.natsPath, args: []string{"-c", file}}))
+		s.all = append(s.all, start(t, &process{name: "nats-server " + name, host: name, path: n.natsPath, args: []string{"-c", file}, begin: begin[name]}))
 	}
 	for _, p := range s.all { // from now on each alone, once the others are there
 		p.ready = "http://" + n.addrs[p.host] + ":7001/healthz"
