@@ -81,16 +81,17 @@ func TestARequestThatWasLostIsSentAgain(t *testing.T) {
 	t.Parallel()
 	caller, server := apart(t)
 	var came atomic.Int32
-	lost := make(chan struct{})
-	serving(t, server, func(ctx context.Context, m bus.Message) ([]byte, bus.Header, error) {
+	lost, over := make(chan struct{}), make(chan struct{})
+	defer close(over)
+	serving(t, server, func(_ context.Context, m bus.Message) ([]byte, bus.Header, error) {
 		if came.Add(1) == 1 { // dies
 			close(lost)
-			<-ctx.Done()
+			<-over
 		}
 		return m.Data, nil, nil
 	})
 	var times, again atomic.Int32
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	m, err := caller.Persist(ctx, &bus.Patience{For: time.Minute}, asking(20*time.Millisecond, &times, &again))
 	<-lost

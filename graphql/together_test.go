@@ -132,10 +132,10 @@ func TestWhatCannotBeTakenBackIsNoPartOfATransaction(t *testing.T) {
 
 func TestATransactionUnderOneKeyIsCarriedOutOnce(t *testing.T) {
 	t.Parallel()
-	s := keeping(t, graphql.Options{Timeout: 300 * time.Millisecond})
+	s := keeping(t, graphql.Options{Timeout: time.Second})
 	store := &dying{Store: answers(t, s.Bus)}
 	store.writes.Store(1) // the claim is kept, and the answer is not
-	dies := s.with(t, graphql.Options{Timeout: 300 * time.Millisecond, Answers: store})
+	dies := s.with(t, graphql.Options{Timeout: time.Second, Answers: store})
 	before := s.end(t)
 	r := graphql.Request{Query: joined, Variables: json.RawMessage(`{"title":"T","more":true}`), IdempotencyKey: "k"}
 	first := dies.engine.Execute(t.Context(), ada, r)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"tidings/view"
@@ -154,21 +155,15 @@ func TestASnapshotIsOfOnePosition(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
 	v := open(t, f.model, t.TempDir())
-	done := make(chan struct{})
-	stop := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			put(t, v, "Post", object{"id": numbered(int(v.Position()))})
-			select {
-			case <-stop:
-				return
-			default:
-			}
-		}
-	}()
 	for range 5 {
+		var writer sync.WaitGroup
+		writer.Go(func() {
+			for range 300 {
+				put(t, v, "Post", object{"id": numbered(int(v.Position()))})
+			}
+		})
 		packed, position, size := snapshotOf(t, v)
+		writer.Wait()
 		w := open(t, f.model, "")
 		if position == 0 {
 			continue
@@ -180,8 +175,6 @@ func TestASnapshotIsOfOnePosition(t *testing.T) {
 			t.Errorf("%d records at %d, the snapshot says %d, %v", n, w.Position(), position, err)
 		}
 	}
-	close(stop)
-	<-done
 }
 
 // What a process that died while it made a snapshot has left is removed.

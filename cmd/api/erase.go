@@ -30,14 +30,7 @@ func eraseCommand(ctx context.Context, args, environ []string, stdout io.Writer)
 	if o.Type == "" || o.ID == "" {
 		return errors.New("nothing says which record: name it by --type and --id")
 	}
-	if *admin == "" {
-		c, err := boot.ReadConfig("api", nil, environ, printer(io.Discard))
-		if err != nil {
-			return err
-		}
-		*admin = c.Admin
-	}
-	answer, err := askAdmin(ctx, *admin, "/erase", o, http.StatusOK)
+	answer, err := askAdmin(ctx, *admin, environ, "/erase", o, http.StatusOK)
 	if err != nil {
 		return err
 	}

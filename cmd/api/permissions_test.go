@@ -410,13 +410,9 @@ func TestAnEmptyServerIsRefusedWithTheRemedy(t *testing.T) {
 	t.Parallel()
 	g := startGuarded(t)
 	for _, role := range []string{"api", "worker"} {
-		start := time.Now()
 		err := run(t.Context(), []string{"--dev", "--schema", social, "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--admin", "", "--nats-inbox", "_INBOX_tidings_" + role}, g.environ(role), io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), "api bus setup") || !strings.Contains(err.Error(), "tidings-log") {
 			t.Errorf("%s: %v", role, err)
-		}
-		if took := time.Since(start); took > 4*time.Second {
-			t.Errorf("%s: it took %s, as a time-out does", role, took)
 		}
 	}
 }

@@ -41,23 +41,24 @@ func revokeCommand(ctx context.Context, args, environ []string, stdout io.Writer
 	if o == (revoke.Order{}) {
 		return errors.New("nothing says which tokens: name one by --jti, those of a subject by --sub, or everybody's by --before")
 	}
-	if *admin == "" {
-		c, err := boot.ReadConfig("api", nil, environ, printer(io.Discard))
-		if err != nil {
-			return err
-		}
-		*admin = c.Admin
-	}
-	return sendRevocation(ctx, *admin, o)
+	return sendRevocation(ctx, *admin, environ, o)
 }
 
-func sendRevocation(ctx context.Context, admin string, o revoke.Order) error {
-	_, err := askAdmin(ctx, admin, "/revoke", o, http.StatusNoContent)
+func sendRevocation(ctx context.Context, admin string, environ []string, o revoke.Order) error {
+	_, err := askAdmin(ctx, admin, environ, "/revoke", o, http.StatusNoContent)
 	return err
 }
 
 // askAdmin sends an order to the admin port of a process, and returns its answer.
-func askAdmin(ctx context.Context, admin, path string, order any, done int) ([]byte, error) {
+// Without an address it is that of the settings.
+func askAdmin(ctx context.Context, admin string, environ []string, path string, order any, done int) ([]byte, error) {
+	if admin == "" {
+		c, err := boot.ReadConfig("api", nil, environ, printer(io.Discard))
+		if err != nil {
+			return nil, err
+		}
+		admin = c.Admin
+	}
 	host, port, err := net.SplitHostPort(admin)
 	if err != nil {
 		return nil, fmt.Errorf("the admin address %q: %w; name it with --admin", admin, err)

@@ -246,21 +246,7 @@ func cursorOf(t testing.TB, a *api, token string, what call, touch func()) strin
 // must have seen the same ones in the same order, none of them twice.
 func (a *audience) wait(t testing.TB, within time.Duration) []event {
 	t.Helper()
-	late := time.After(within)
-	for range a.all {
-		select {
-		case err := <-a.errs:
-			if err != nil {
-				t.Error(err)
-			}
-		case <-late:
-			for _, s := range a.all {
-				t.Logf("%s has %d events", s.name, s.count())
-			}
-			t.Fatalf("not every subscriber has the last event after %s", within)
-		}
-	}
-	a.wg.Wait()
+	a.heard(t, within)
 	first := a.all[0].events
 	resumed := 0
 	for _, s := range a.all {

@@ -129,15 +129,6 @@ func (c *Counter) bounded(values []string) []string {
 // Gauge has a number read at each scrape; the function may run concurrently and
 // must be quick. It takes the place of one that was registered under the name.
 func (m *Metrics) Gauge(name, help string, value func() float64) {
-	m.read(name, help, value, false)
-}
-
-// Total is a Gauge of a number that only grows; its name ends with _total.
-func (m *Metrics) Total(name, help string, value func() float64) {
-	m.read(name, help, value, true)
-}
-
-func (m *Metrics) read(name, help string, value func() float64, grows bool) {
 	if m == nil {
 		return
 	}
@@ -147,16 +138,11 @@ func (m *Metrics) read(name, help string, value func() float64, grows bool) {
 		g.Store(&value)
 		return
 	}
-	mustBeNamed(name, strings.HasSuffix(name, "_total") == grows)
+	mustBeNamed(name, !strings.HasSuffix(name, "_total"))
 	g := new(atomic.Pointer[func() float64])
 	g.Store(&value)
 	m.gauges[name] = g
-	now := func() float64 { return (*g.Load())() }
-	var c prometheus.Collector = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, now)
-	if grows {
-		c = prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, now)
-	}
-	m.registry.MustRegister(c)
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return (*g.Load())() }))
 	m.describe(name, help, nil)
 }
 
