@@ -45,6 +45,10 @@ type claim struct {
 	open bool
 	// first: its commands are sent for the first time.
 	first bool
+	// tried are entries that the store has refused, as it said: one that is there
+	// all the same was refused by a copy which did not know that it is not in
+	// charge any more.
+	tried [][]byte
 }
 
 // once is how the claim's commands are sent.
@@ -190,6 +194,11 @@ func (e *Engine) tryClaim(ctx context.Context, c *claim, request string) error {
 	if err != nil {
 		return err
 	}
+	if slices.ContainsFunc(c.tried, func(mine []byte) bool { return bytes.Equal(mine, raw) }) {
+		c.entry, err = decodeEntry(raw)
+		c.revision = revision
+		return err
+	}
 	if raw == nil && c.nobodys {
 		if err := e.roomForNobody(ctx); err != nil {
 			return err
@@ -204,7 +213,10 @@ func (e *Engine) tryClaim(ctx context.Context, c *claim, request string) error {
 	}
 	c.again, c.first = raw != nil, raw == nil
 	c.entry.Until = time.Now().Add(e.options.Timeout + claimGrace).UTC()
-	c.revision, err = e.options.Answers.Put(ctx, c.name, c.entry.encode(), revision)
+	mine := c.entry.encode()
+	if c.revision, err = e.options.Answers.Put(ctx, c.name, mine, revision); fault.Is(err, fault.Conflict) {
+		c.tried = append(c.tried, mine)
+	}
 	return err
 }
 
