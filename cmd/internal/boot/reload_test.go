@@ -66,7 +66,7 @@ func prepared(t *testing.T, settings ...string) *house {
 	t.Helper()
 	h := &house{schema: t.TempDir(), data: t.TempDir()}
 	h.write(t, turns[0])
-	c, _, err := read(append(settings, "--dev", "--schema", h.schema, "--data", h.data, "--public-url", "http://localhost"), nil)
+	c, _, err := read(append([]string{"--dev", "--schema", h.schema, "--data", h.data, "--public-url", "http://localhost"}, settings...), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
