@@ -62,7 +62,7 @@ func (d *denials) tell(l *link, err error) {
 	denial := denied(action, subject)
 	d.mu.Lock()
 	for w := range d.waiting {
-		if w.about(subject) {
+		if w.about(subject) || l.bus.deaf(action, subject) {
 			w.cancel(denial)
 		}
 	}
@@ -113,6 +113,12 @@ func (b *Bus) held(subject string) error {
 		}
 	}
 	return nil
+}
+
+// deaf reports whether a refusal is that of the subject on which all answers come:
+// credentials of another role were given, as a rule.
+func (b *Bus) deaf(action, subject string) bool {
+	return action == "subscribe to" && b.opts.Inbox != "" && strings.HasPrefix(subject, b.opts.Inbox+".")
 }
 
 // knows reports whether something was refused a moment ago.

@@ -441,6 +441,12 @@ func TestTheBusIsSetUpByCommand(t *testing.T) {
 	if out, err := setUp("--history", "16"); err != nil || strings.Contains(out, "changed") || strings.Contains(out, "created") {
 		t.Errorf("again: %v\n%s", err, out)
 	}
+	start := time.Now()
+	if err := run(t.Context(), []string{"bus", "setup"}, g.environ("api"), io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "lack a permission") || !strings.Contains(err.Error(), "_INBOX_tidings_admin.") {
+		t.Error("with the credentials of an api: ", err)
+	} else if took := time.Since(start); took > 4*time.Second {
+		t.Errorf("it took %s, as a time-out does", took)
+	}
 	if err := run(t.Context(), []string{"bus", "tear-down"}, nil, io.Discard, io.Discard); err == nil {
 		t.Error("an unknown command is taken")
 	}
