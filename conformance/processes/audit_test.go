@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -234,9 +235,19 @@ var storedFields = map[string]string{
 	"users": "id name email adminNotes avatar createdAt",
 }
 
+// viewMetrics finds how far a view has come, and where the log ends.
+var viewMetrics = regexp.MustCompile(`(?m)^tidings_(view|log_last|log_left)\S* .*`)
+
 // checkView waits until an api lists exactly what the log says.
 func checkView(t testing.TB, a *api, admin string, state map[string]stored) {
 	t.Helper()
+	before := t.Failed()
+	defer func() {
+		if t.Failed() && !before {
+			_, text := fetch(t, strings.Replace(a.ready, "/readyz", "/metrics", 1), "", "")
+			t.Logf("%s tells of its view:\n%s", a.name, strings.Join(viewMetrics.FindAllString(text, -1), "\n"))
+		}
+	}()
 	for kind, typ := range map[string]string{"posts": "Post", "users": "User"} {
 		want := map[string]string{}
 		for subject, m := range state {

@@ -132,7 +132,7 @@ func TestKeysOfAProviderThatRotatesThem(t *testing.T) {
 }
 
 // fetch gets, or posts a body when there is one.
-func fetch(t *testing.T, url, token, body string) (status int, answer string) {
+func fetch(t testing.TB, url, token, body string) (status int, answer string) {
 	t.Helper()
 	method := http.MethodGet
 	if body != "" {
