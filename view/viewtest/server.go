@@ -135,8 +135,10 @@ func (s *Server) Stop(t testing.TB) { s.end(t, syscall.SIGINT) }
 // Kill ends it as a crash does.
 func (s *Server) Kill(t testing.TB) { s.end(t, syscall.SIGKILL) }
 
-// Pause stops all its processes, and Go on lets them run again.
-func (s *Server) Pause(t testing.TB)  { s.signal(t, syscall.SIGSTOP) }
+// Pause lets all its processes stand still.
+func (s *Server) Pause(t testing.TB) { s.signal(t, syscall.SIGSTOP) }
+
+// Resume lets them run again.
 func (s *Server) Resume(t testing.TB) { s.signal(t, syscall.SIGCONT) }
 
 func (s *Server) signal(t testing.TB, sig syscall.Signal) {
