@@ -24,7 +24,7 @@ func (b *Bus) at(ctx context.Context, seq uint64) (*Message, error) {
 		return nil, err
 	}
 	stream := b.subjects.Stream()
-	resp, err := b.exchangeOn(ctx, "$JS.API.DIRECT.GET."+stream, req)
+	resp, err := b.question(ctx, "$JS.API.DIRECT.GET."+stream, req)
 	if err != nil {
 		return nil, unavailable(err)
 	}

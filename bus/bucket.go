@@ -148,7 +148,7 @@ func (k *Bucket) get(ctx context.Context, subject string) (*Message, error) {
 	if k.replicated {
 		return k.bus.leaderGetFrom(ctx, k.stream, getRequest{LastFor: subject})
 	}
-	resp, err := k.bus.exchangeOn(ctx, "$JS.API.DIRECT.GET."+k.stream+"."+subject, nil)
+	resp, err := k.bus.question(ctx, "$JS.API.DIRECT.GET."+k.stream+"."+subject, nil)
 	if err != nil {
 		return nil, unavailable(err)
 	}

@@ -8,12 +8,12 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// askAgain is after how long a question that the leader of a stream has not
-// answered is asked again: it may have gone to one that crashed, and nobody
-// tells. Whoever leads then, answers.
+// askAgain is after how long a question to a stream that nobody has answered is
+// asked again: it may have gone to a leader that crashed, or with a connection
+// that was cut, and nobody tells. Whoever leads then, answers.
 const askAgain = time.Second
 
-// question asks the leader of a stream until it answers, or ctx ends; without a
+// question asks a stream until it answers, or ctx ends; without a
 // deadline Options.CallTimeout holds. It must be one that may be asked twice.
 func (b *Bus) question(ctx context.Context, subject string, body []byte) (*nats.Msg, error) {
 	ctx, cancel := b.bound(ctx)

@@ -38,7 +38,7 @@ func (b *Bus) last(ctx context.Context, subject string) (*Message, error) {
 		return b.leaderGet(ctx, getRequest{LastFor: subject})
 	}
 	stream := b.subjects.Stream()
-	resp, err := b.exchangeOn(ctx, "$JS.API.DIRECT.GET."+stream+"."+subject, nil)
+	resp, err := b.question(ctx, "$JS.API.DIRECT.GET."+stream+"."+subject, nil)
 	if err != nil {
 		return nil, unavailable(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -288,11 +289,14 @@ func (b *bundle) happened(ctx context.Context) ([]Record, error) {
 	if b.tx.Once == nil && !b.doubts {
 		return nil, nil
 	}
-	records, absent := make([]Record, len(b.parts)), make([]bool, len(b.parts))
+	records, absent, alone := make([]Record, len(b.parts)), make([]bool, len(b.parts)), make([]bool, len(b.parts))
 	err := b.each(ctx, func(ctx context.Context, i int, p *part) (err error) {
-		if absent[i] = p.last == nil || without(p.last, p.cmd.ID, b.since(p)); !absent[i] {
-			records[i], absent[i], err = b.w.find(ctx, p.subject, p.cmd.Command, b.since(p), p.last.Seq)
+		if absent[i] = p.last == nil || without(p.last, p.cmd.ID, b.since(p)); absent[i] {
+			return nil
 		}
+		var trimmed time.Time
+		records[i], trimmed, err = b.w.find(ctx, p.subject, p.cmd.Command, b.since(p), p.last.Seq)
+		absent[i], alone[i] = trimmed.IsZero(), !b.doubts && p.cmd.alone(trimmed)
 		return err
 	})
 	if err != nil {
@@ -316,7 +320,7 @@ func (b *bundle) happened(ctx context.Context) ([]Record, error) {
 		return nil, fmt.Errorf("transaction %s: %w", b.tx.ID, bus.ErrConflict)
 	case found > 0:
 		return nil, fault.New(fault.Conflict, "%s was carried out, but the %s has changed too often since to tell what came of it; read it", b.noun(), lost)
-	case missing, b.tx.Once != nil && b.tx.Once.First && !b.doubts:
+	case missing, slices.Contains(alone, true):
 		return nil, nil
 	}
 	return nil, fault.New(fault.Conflict, "the %s has changed too often since to tell whether %s was carried out; read it", lost, b.noun())

@@ -163,3 +163,18 @@ func TestALostAcknowledgementThatTheLogNoLongerKeepsIsNoReasonToChangeTwice(t *t
 		t.Errorf("%v; the name is %v", err, name)
 	}
 }
+
+// A question to the log that is lost with a connection is asked again, while the
+// command has time.
+func TestALostQuestionIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	s := resourcetest.On(t, bustest.Open(t, bus.Options{Listen: "127.0.0.1:0"}), club, resource.FeedOptions{})
+	proxy := newCutter(t, s.Bus.URL(), "$JS.API.DIRECT.GET.")
+	w := resource.NewWorker(bustest.Open(t, bus.Options{URL: "nats://" + proxy.Addr().String(), Memory: true}), s.Model, resource.WorkerOptions{})
+	team := made(t, s, "Team", `{"name":"first"}`)
+	proxy.cuts.Store(1)
+	_, err := w.Carry(t.Context(), resource.Command{Type: "Team", Verb: resource.Update, Who: admin, ID: "lost", Input: fmt.Appendf(nil, `{"id":%q,"name":"second"}`, team)})
+	if err != nil || proxy.cuts.Load() > 0 {
+		t.Errorf("%v, with %d cuts to come", err, proxy.cuts.Load())
+	}
+}

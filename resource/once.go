@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -26,9 +27,9 @@ type Once struct {
 	// first time.
 	Since uint64 `json:"since"`
 	// First says that the command is sent for the first time: the record that it
-	// creates need not be looked for before it is tried, and what the log does not
-	// tell has not happened. Should it be sent again meanwhile, and that come to
-	// the log before, it is found all the same.
+	// creates need not be looked for before it is tried, and what the log had
+	// trimmed before anybody could send it again was not the command. Should it be
+	// sent again meanwhile, and that come to the log before, it is found all the same.
 	First bool `json:"first,omitempty"`
 }
 
@@ -62,12 +63,30 @@ func (c *carry) once(ctx context.Context, last *bus.Message) (done Record, err e
 	if last == nil || without(last, c.cmd.ID, c.cmd.Once.Since) {
 		return Record{}, nil
 	}
-	done, complete, err := c.w.find(ctx, c.subject, c.cmd.Command, c.cmd.Once.Since, last.Seq)
-	sure := complete || c.cmd.Once.First && len(c.doubts) == 0
-	if err == nil && done.Seq == 0 && !sure {
+	done, trimmed, err := c.w.find(ctx, c.subject, c.cmd.Command, c.cmd.Once.Since, last.Seq)
+	if err == nil && done.Seq == 0 && !trimmed.IsZero() && (len(c.doubts) > 0 || !c.cmd.alone(trimmed)) {
 		err = cannotTell(c.cmd.Type)
 	}
 	return done, err
+}
+
+// alone reports whether until a time of the log nobody but this worker can have
+// got the command: it was sent for the first time, and it takes commandSilence
+// until it is sent again. This worker, or what is on the way to it, may have stood
+// still for long. The clocks of the caller and the log decide; where they differ
+// by more, a refusal too many or one too few comes of it.
+func (cmd Command) alone(until time.Time) bool {
+	return cmd.Once != nil && cmd.Once.First && until.Before(sentAt(cmd.ID).Add(commandSilence))
+}
+
+// sentAt is the time in the id of a command that is to happen once: before it was
+// sent for the first time.
+func sentAt(id string) time.Time {
+	seed, err := uuid.Parse(id[:min(len(id), 36)])
+	if err != nil {
+		return time.Time{}
+	}
+	return time.Unix(seed.Time().UnixTime())
 }
 
 // without reports whether a record's newest message tells that a command is not
@@ -77,13 +96,14 @@ func without(last *bus.Message, command string, since uint64) bool {
 }
 
 // find looks for a command's change among those of its record. The record's Seq
-// is 0 when it is not there; complete is false when the log does not keep all
-// changes after since, so that it may have been there.
-func (w *Worker) find(ctx context.Context, subject string, cmd Command, since, upto uint64) (done Record, complete bool, err error) {
+// is 0 when it is not there; trimmed is not zero when the log does not keep all
+// changes after since, so that it may have been there: none of those that are gone
+// is younger.
+func (w *Worker) find(ctx context.Context, subject string, cmd Command, since, upto uint64) (done Record, trimmed time.Time, err error) {
 	var before bus.Message
 	_, err = w.bus.Read(ctx, subject, 0, upto, func(m bus.Message) error {
-		if before.Seq == 0 { // the oldest that is kept tells whether one is missing
-			complete = m.Prev <= since
+		if before.Seq == 0 && m.Prev > since { // the oldest that is kept tells whether one is missing
+			trimmed = m.Time
 		}
 		if m.Header.Get(headerCommand) == cmd.ID {
 			done = first(cmd.Verb, m, before)
@@ -92,9 +112,9 @@ func (w *Worker) find(ctx context.Context, subject string, cmd Command, since, u
 		return nil
 	})
 	if err != nil {
-		return Record{}, false, fmt.Errorf("look for %s in the log: %w", cmd.ID, err)
+		return Record{}, time.Time{}, fmt.Errorf("look for %s in the log: %w", cmd.ID, err)
 	}
-	return done, complete, nil
+	return done, trimmed, nil
 }
 
 // first is the answer that the change in m got: the record, for Delete as it

@@ -1,10 +1,12 @@
 package resource_test
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -143,6 +145,40 @@ func TestWhatTheLogNoLongerTellsIsNotDoneAgain(t *testing.T) {
 	if _, err := two.Carry(t.Context(), resource.Command{Type: "Post", Verb: resource.Update, Who: alice, ID: onceID(t, 3),
 		Input: json.RawMessage(input), Once: &resource.Once{First: true}}); err != nil {
 		t.Errorf("sent for the first time, from a process that is far behind: %v", err)
+	}
+}
+
+// A worker that stood still with a command while its caller sent it again, and
+// others changed the record so often that the log has trimmed what came of it,
+// does not carry it out once more when it goes on.
+func TestACommandThatLayAboutWhileItWasSentAgainIsNotDoneTwice(t *testing.T) {
+	t.Parallel()
+	b, one, two := writers(t, bus.Options{History: 2})
+	created := carryOn(t, one, onceID(t, 0), 0, resource.Create, `{"title":"T"}`)
+	var post struct{ ID string }
+	if err := json.Unmarshal(created.Raw, &post); err != nil {
+		t.Fatal(err)
+	}
+	seed, err := uuid.NewV7()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sent [8]byte
+	binary.BigEndian.PutUint64(sent[:], uint64(time.Now().Add(-5*time.Second).UnixMilli())<<16)
+	copy(seed[:6], sent[:6])
+	id, input := seed.String(), `{"id":"`+post.ID+`","title":"U"}`
+	carryOn(t, one, id, created.Seq, resource.Update, input) // as it was sent again
+	for i := range 3 {
+		carryOn(t, one, onceID(t, i), end(t, b), resource.Update, `{"id":"`+post.ID+`","title":"V"}`)
+	}
+	last := end(t, b)
+	late := resource.Once{Since: created.Seq, First: true}
+	if _, err := two.Carry(t.Context(), resource.Command{Type: "Post", Verb: resource.Update, Who: alice, ID: id, Input: json.RawMessage(input), Once: &late}); !fault.Is(err, fault.Conflict) || end(t, b) != last {
+		t.Errorf("%v; the log went from %d to %d", err, last, end(t, b))
+	}
+	tx := resource.Transaction{Who: alice, ID: id, Once: &late, Changes: []resource.Change{{Type: "Post", Verb: resource.Update, Input: json.RawMessage(input)}}}
+	if _, err := two.CarryAll(t.Context(), tx); !fault.Is(err, fault.Conflict) || end(t, b) != last {
+		t.Errorf("in a transaction: %v; the log went from %d to %d", err, last, end(t, b))
 	}
 }
 
