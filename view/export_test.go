@@ -105,3 +105,6 @@ func Analyze(ctx context.Context, p *Projection) error {
 	_, err := p.conn.Exec(ctx, "ANALYZE")
 	return err
 }
+
+// Silence is after how long without a sign of life a projection is cut off.
+const Silence = silence

@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
@@ -57,16 +58,27 @@ func (p *Projection) pour(ctx context.Context, tx pgx.Tx, known *marks, source S
 		return p.lots(running, known, source, lots)
 	})
 	g.Go(func() error {
-		for lot := range lots {
-			all := &pgx.Batch{}
-			for t, rows := range lot {
-				t.queue(all, rows, "")
-			}
-			if err := tx.SendBatch(running, all).Close(); err != nil {
-				return err
+		lives := time.NewTicker(heartbeat)
+		defer lives.Stop()
+		for {
+			select {
+			case lot, more := <-lots:
+				if !more {
+					return nil
+				}
+				all := &pgx.Batch{}
+				for t, rows := range lot {
+					t.queue(all, rows, "")
+				}
+				if err := tx.SendBatch(running, all).Close(); err != nil {
+					return err
+				}
+			case <-lives.C: // who waits for the log long is not to be taken for one that hangs
+				if _, err := tx.Exec(running, "SELECT"); err != nil {
+					return err
+				}
 			}
 		}
-		return nil
 	})
 	if err := g.Wait(); err != nil {
 		return err

@@ -287,3 +287,34 @@ func TestNumbersAtTheEndsOfTheirRanges(t *testing.T) {
 		}
 	}
 }
+
+// Who fills the tables and waits long for the log, which may look through
+// millions of subjects first, is not cut off as one that hangs.
+func TestAFillThatWaitsForTheLogIsNotCutOff(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("waits for longer than a process may be silent")
+	}
+	o, f := viewtest.Options(t), newFixture()
+	first, err := view.OpenProjection(within(t), f.model, "log1", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = first.Close() }()
+	second, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, err := view.OpenProjection(second, f.model, "log1", o); !errors.Is(err, context.Canceled) {
+			t.Errorf("the second one was opened: %v", err)
+		}
+	})
+	err = first.Fill(t.Context(), 1, func(add func([]view.Change) error) error {
+		<-time.After(view.Silence + 3*time.Second)
+		return add([]view.Change{{Seq: 1, Type: "Post", ID: "a", Raw: []byte(`{"id":"a"}`)}})
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	stop()
+	wg.Wait()
+}
