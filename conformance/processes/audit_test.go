@@ -38,10 +38,9 @@ func (m *mixed) audit(t testing.TB) count {
 	c.add(m.onUsers.compare(t, users))
 	m.checkWhole(t, posts)
 	m.registers.check(t, log)
-	state := newest(log)
-	checkReservations(t, state)
+	checkReservations(t, newest(log))
 	for _, a := range m.apis {
-		checkView(t, a, m.admin, state)
+		checkView(t, a, m.admin, func() map[string]stored { return newest(m.readStored(t, "tidings.log.>")) })
 	}
 	return c
 }
@@ -238,8 +237,9 @@ var storedFields = map[string]string{
 // viewMetrics finds how far a view has come, and where the log ends.
 var viewMetrics = regexp.MustCompile(`(?m)^tidings_(view|log_last|log_left)\S* .*`)
 
-// checkView waits until an api lists exactly what the log says.
-func checkView(t testing.TB, a *api, admin string, state map[string]stored) {
+// checkView waits until an api lists exactly what the log says, which newest
+// reads: what nobody was told of may still have come to it.
+func checkView(t testing.TB, a *api, admin string, newest func() map[string]stored) {
 	t.Helper()
 	before := t.Failed()
 	defer func() {
@@ -249,18 +249,8 @@ func checkView(t testing.TB, a *api, admin string, state map[string]stored) {
 		}
 	}()
 	for kind, typ := range map[string]string{"posts": "Post", "users": "User"} {
-		want := map[string]string{}
-		for subject, m := range state {
-			if strings.HasPrefix(subject, "tidings.log."+typ+".") && m.Kind != "DELETED" {
-				var r map[string]any
-				if err := json.Unmarshal(m.Data, &r); err != nil {
-					t.Fatal(err)
-				}
-				text, _ := json.Marshal(r)
-				want[fmt.Sprint(r["id"])] = string(text)
-			}
-		}
-		poll(t, 20*time.Second, fmt.Sprintf("%s shows the %d %s of the log", a.name, len(want), kind), func() error {
+		poll(t, 20*time.Second, fmt.Sprintf("%s shows the %s of the log", a.name, kind), func() error {
+			want := records(t, newest(), typ)
 			have, err := walk(t.Context(), a.url, admin, kind)
 			if err != nil {
 				return err
@@ -271,11 +261,29 @@ func checkView(t testing.TB, a *api, admin string, state map[string]stored) {
 				}
 			}
 			if len(have) != len(want) {
-				return fmt.Errorf("there are %d", len(have))
+				return fmt.Errorf("there are %d, want %d", len(have), len(want))
 			}
 			return nil
 		})
 	}
+}
+
+// records are the records of a type, as JSON, by their ids.
+func records(t testing.TB, state map[string]stored, typ string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for subject, m := range state {
+		if !strings.HasPrefix(subject, "tidings.log."+typ+".") || m.Kind == "DELETED" {
+			continue
+		}
+		var r map[string]any
+		if err := json.Unmarshal(m.Data, &r); err != nil {
+			t.Fatal(err)
+		}
+		text, _ := json.Marshal(r)
+		all[fmt.Sprint(r["id"])] = string(text)
+	}
+	return all
 }
 
 // walk reads every record of a kind as JSON, page by page.

@@ -357,7 +357,7 @@ func (in *installation) checkFresh(t *testing.T, load *mixed) {
 		in.fresh.restart(t)
 	}
 	defer in.fresh.kill(t)
-	checkView(t, in.fresh, load.admin, newest(in.readStored(t, "tidings.log.>")))
+	checkView(t, in.fresh, load.admin, func() map[string]stored { return newest(in.readStored(t, "tidings.log.>")) })
 }
 
 // table shows what each fault has come to.
