@@ -3,7 +3,10 @@ package resource
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -37,7 +40,8 @@ type Once struct {
 func (o *Once) first() bool { return o == nil || o.First }
 
 // freshOnce returns the id that a command which is to happen once gives a new
-// record: a UUIDv7 of the time in the command's id, the same each time.
+// record: a UUIDv7 of the time in the command's id, the same each time. Those of
+// the commands that a request numbers ("…-3") sort by their numbers.
 func freshOnce(id string) (string, error) {
 	if len(id) < 36 {
 		return "", errNotOnce
@@ -49,7 +53,10 @@ func freshOnce(id string) (string, error) {
 	sum := sha256.Sum256([]byte(id))
 	u := uuid.UUID(sum[:16])
 	copy(u[:8], seed[:8]) // the time with its fractions, so that ids of one millisecond sort by age, too
-	u[8] = u[8]&0x3f | 0x80
+	if place, err := strconv.ParseUint(id[strings.LastIndexByte(id, '-')+1:], 10, 14); err == nil && len(id) > 36 {
+		binary.BigEndian.PutUint16(u[8:], uint16(place))
+	}
+	u[8] = u[8]&0x3f | 0x80 // the variant
 	return u.String(), nil
 }
 
