@@ -55,7 +55,7 @@ func (b *Bus) ensure(ctx context.Context, want jetstream.StreamConfig) (jetstrea
 	ctx, said, over := b.about(ctx, want.Name)
 	defer over()
 	done := "there"
-	s, err := b.js.Stream(ctx, want.Name)
+	s, err := b.look(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		done = "created"
 		s, err = b.js.CreateStream(ctx, want)
@@ -76,6 +76,19 @@ func (b *Bus) ensure(ctx context.Context, want jetstream.StreamConfig) (jetstrea
 	}
 	b.kept.add(s.CachedInfo().Config, done)
 	return s, nil
+}
+
+// look looks for a stream. What is not answered is asked again, and waited for
+// longer each time: the first question may have gone to a leader that is no more.
+func (b *Bus) look(ctx context.Context, name string) (jetstream.Stream, error) {
+	for wait := askAgain; ; wait *= 2 {
+		once, cancel := context.WithTimeout(ctx, wait)
+		s, err := b.js.Stream(once, name)
+		cancel()
+		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return s, err
+		}
+	}
 }
 
 // edit changes a stream that is there, as far as it may be; done says what.

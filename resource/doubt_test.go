@@ -166,6 +166,18 @@ func TestALostAcknowledgementThatTheLogNoLongerKeepsIsNoReasonToChangeTwice(t *t
 
 // A question to the log that is lost with a connection is asked again, while the
 // command has time.
+// A process that starts while a bucket has no leader does not give up.
+func TestABucketIsOpenedAlthoughAQuestionIsLost(t *testing.T) {
+	t.Parallel()
+	server := bustest.Open(t, bus.Options{Listen: "127.0.0.1:0"})
+	proxy := newCutter(t, server.URL(), "$JS.API.STREAM.INFO.KV_")
+	b := bustest.Open(t, bus.Options{URL: "nats://" + proxy.Addr().String(), Memory: true})
+	proxy.cuts.Store(1)
+	if _, err := b.Bucket(t.Context(), bus.BucketOptions{Name: "lost"}); err != nil || proxy.cuts.Load() > 0 {
+		t.Errorf("%v, with %d cuts to come", err, proxy.cuts.Load())
+	}
+}
+
 func TestALostQuestionIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	s := resourcetest.On(t, bustest.Open(t, bus.Options{Listen: "127.0.0.1:0"}), club, resource.FeedOptions{})
