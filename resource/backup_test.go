@@ -217,8 +217,13 @@ func TestABackupUnderLoadIsRestored(t *testing.T) {
 // until polls a condition.
 func until(t *testing.T, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !done(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
+	again, late := time.NewTicker(time.Millisecond), time.NewTimer(time.Minute)
+	defer again.Stop()
+	defer late.Stop()
+	for !done() {
+		select {
+		case <-again.C:
+		case <-late.C:
 			t.Fatal("it takes too long")
 		}
 	}
