@@ -30,6 +30,11 @@ type bundle struct {
 	parts  []part // those that were asked for, and in an attempt those that follow from them
 	asked  int    // how many were asked for
 	doubts bool   // an append got no answer
+
+	lost     int               // attempts that others were in the way of
+	endings  []ending          // what the last attempt was to delete, and others may refer to
+	closed   map[string]ending // what others have been told of, by the references' subjects
+	insisted time.Time         // until when that needs not be told again
 }
 
 // part is one change of a bundle.
@@ -53,7 +58,7 @@ type part struct {
 // Client.Transact.
 func (w *Worker) CarryAll(ctx context.Context, t Transaction) (records []Record, err error) {
 	defer func() { w.count("", "transaction", err) }()
-	ctx, cancel := withDeadline(ctx, commandWait)
+	ctx, cancel := inTime(ctx)
 	defer cancel()
 	b, err := w.bundle(t)
 	if err != nil {
@@ -71,17 +76,23 @@ func (b *bundle) carry(ctx context.Context) ([]Record, error) {
 	}
 	unlock, err := w.records.lock(ctx, subjects...)
 	if err != nil {
-		return nil, fault.Of(err)
+		return nil, b.giveUp(heldUp(err, b.tx.Once))
 	}
 	defer unlock()
+	var lost error
 	for attempt := 0; ; attempt++ {
+		began := time.Now()
 		records, err := b.attempt(ctx)
-		if err == nil || !again(err) {
+		if err == nil || !again(err) && !errors.Is(err, context.DeadlineExceeded) {
+			b.relent(ctx, err)
 			return records, err
 		}
+		lost = worse(lost, err)
 		w.log.LogAttrs(ctx, slog.LevelDebug, "try a transaction again", slog.String("command", b.tx.ID), slog.Any("error", err))
+		b.insist(ctx, err, time.Since(began))
 		if !pause(ctx, attempt) {
-			return nil, b.giveUp(err)
+			b.relent(ctx, err)
+			return nil, b.giveUp(lost)
 		}
 	}
 }
@@ -153,6 +164,9 @@ func (b *bundle) attempt(ctx context.Context) ([]Record, error) {
 	decisions, err := b.decide(now)
 	if err != nil {
 		return nil, b.confirmed(ctx, err)
+	}
+	if err := b.giveWay(ctx, decisions); err != nil {
+		return nil, err
 	}
 	decisions, guards, err := b.consequences(ctx, decisions, now)
 	if err != nil {

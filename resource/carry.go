@@ -28,7 +28,7 @@ const (
 // looks into the log when an answer was lost. Faults as Client.Submit.
 func (w *Worker) Carry(ctx context.Context, cmd Command) (record Record, err error) {
 	defer func() { w.count(cmd.Type, string(cmd.Verb), err) }()
-	ctx, cancel := withDeadline(ctx, commandWait)
+	ctx, cancel := inTime(ctx)
 	defer cancel()
 	fresh, err := w.fresh(cmd)
 	if err != nil {
@@ -48,17 +48,19 @@ func (w *Worker) Carry(ctx context.Context, cmd Command) (record Record, err err
 	c := carry{w: w, cmd: a, fresh: fresh, subject: w.bus.Subjects().Record(cmd.Type, id), unused: id == fresh && cmd.Once.first()}
 	unlock, err := w.records.lock(ctx, c.subject)
 	if err != nil {
-		return Record{}, fault.Of(err)
+		return Record{}, c.giveUp(id, heldUp(err, cmd.Once))
 	}
 	defer unlock()
+	var lost error
 	for attempt := 0; ; attempt++ {
 		record, err := c.attempt(ctx)
-		if err == nil || !again(err) {
+		if err == nil || !again(err) && !errors.Is(err, context.DeadlineExceeded) {
 			return record, err
 		}
+		lost = worse(lost, err)
 		w.log.LogAttrs(ctx, slog.LevelDebug, "try again", slog.String("resource", cmd.Type), slog.String("key", id), slog.Any("error", err))
 		if !pause(ctx, attempt) {
-			return Record{}, c.giveUp(id, err)
+			return Record{}, c.giveUp(id, lost)
 		}
 	}
 }
@@ -71,16 +73,40 @@ func (w *Worker) fresh(cmd Command) (string, error) {
 	return freshOnce(cmd.ID)
 }
 
-func withDeadline(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
-	if _, ok := ctx.Deadline(); ok {
-		return ctx, func() {}
+// inTime ends a little before the caller ceases to wait, so that the answer, which
+// knows what has happened, comes before.
+func inTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithTimeout(ctx, commandWait)
 	}
-	return context.WithTimeout(ctx, most)
+	return context.WithDeadline(ctx, deadline.Add(-min(time.Until(deadline)/10, answerTime)))
+}
+
+// answerTime is what an answer may take on its way.
+const answerTime = 250 * time.Millisecond
+
+// heldUp says that time ran out behind other changes of the record in this process.
+// Whether the command happened when it was sent before nobody has looked for.
+func heldUp(err error, once *Once) error {
+	if !once.first() {
+		return fault.Of(err)
+	}
+	return fmt.Errorf("%w: %w", bus.ErrConflict, err)
+}
+
+// worse is what an attempt failed by, and where its time was over what the ones
+// before it failed by.
+func worse(before, err error) error {
+	if before != nil && !again(err) {
+		return before
+	}
+	return err
 }
 
 // again reports whether another attempt may come to a better end.
 func again(err error) bool {
-	return errors.Is(err, bus.ErrConflict) || errors.Is(err, bus.ErrUnknownOutcome) || fault.Is(err, fault.Unavailable)
+	return errors.Is(err, bus.ErrConflict) || errors.Is(err, bus.ErrUnknownOutcome) || errors.Is(err, errClosing) || fault.Is(err, fault.Unavailable)
 }
 
 // pause waits a while that grows, by chance, so that writers who met do not
@@ -147,6 +173,9 @@ func (c *carry) attempt(ctx context.Context) (Record, error) {
 	d, err := c.cmd.decide(current, tombstone, c.w.now(), c.fresh)
 	if err != nil {
 		return Record{}, c.w.confirmed(ctx, c.cmd.Who, c.subject, after, err)
+	}
+	if err := c.w.giveWay(ctx, c.cmd.ID, c.cmd.r, d.ID, current, d.Raw); err != nil {
+		return Record{}, err
 	}
 	entries, err := c.w.reservations(ctx, c.cmd.Type, d)
 	if err != nil {

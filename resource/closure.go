@@ -42,6 +42,7 @@ func (b *bundle) consequences(ctx context.Context, decisions []Decision, now tim
 	if !slices.ContainsFunc(b.parts, func(p part) bool { return p.cmd.refers() }) {
 		return decisions, nil, nil
 	}
+	b.endings = nil
 	c := &closure{bundle: b, now: now, decisions: decisions, at: map[string]int{}, guarded: map[string]bool{}}
 	for i := range b.parts {
 		c.at[b.parts[i].subject] = i
@@ -100,9 +101,10 @@ func (c *closure) guard(ctx context.Context, level []int) (upto uint64, err erro
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(readsAtOnce)
 	for n, i := range level {
+		e := &guards[n]
+		e.Subject, e.Data = c.w.bus.Subjects().Reference(c.parts[i].cmd.Type, c.decisions[i].ID), []byte(leftAlone)
+		c.endings = append(c.endings, ending{record: c.parts[i].subject, reference: e.Subject})
 		g.Go(func() error {
-			e := &guards[n]
-			e.Subject, e.Data = c.w.bus.Subjects().Reference(c.parts[i].cmd.Type, c.decisions[i].ID), []byte(leftAlone)
 			last, err := c.w.bus.Last(ctx, e.Subject)
 			if err != nil {
 				return fmt.Errorf("read %s: %w", e.Subject, err)

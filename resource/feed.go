@@ -45,6 +45,7 @@ type Feed struct {
 	left      *leftOut
 	fillAfter uint64
 	snapshots *Snapshots
+	closings  *closings // what others are about to delete
 
 	applying sync.Mutex // one changes the view
 	mu       sync.Mutex
@@ -65,6 +66,7 @@ func NewFeed(b *bus.Bus, m *schema.Model, v Sink, o FeedOptions) *Feed {
 		now:       v.Position(),
 		fillAfter: cmp.Or(o.FillAfter, 20_000),
 		snapshots: o.Snapshots,
+		closings:  newClosings(b.Subjects()),
 		watchers:  map[Watcher]struct{}{},
 		ready:     make(chan struct{}),
 	}
@@ -95,7 +97,10 @@ func (f *Feed) Run(ctx context.Context) error {
 	g.Go(func() error { return f.apply(ctx, in, last) })
 	g.Go(func() error { return f.watchDamage(ctx) })
 	g.Go(func() error {
-		return f.bus.Follow(ctx, f.Now().Seq, func(m bus.Message) error { return in.put(ctx, m) })
+		return f.bus.Follow(ctx, f.Now().Seq, func(m bus.Message) error {
+			f.closings.hear(m)
+			return in.put(ctx, m)
+		})
 	})
 	err = g.Wait()
 	if errors.Is(err, bus.ErrLogReplaced) {

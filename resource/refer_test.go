@@ -1,6 +1,7 @@
 package resource_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -9,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"tidings/bus"
 	"tidings/bus/bustest"
@@ -302,6 +304,7 @@ func TestNothingDanglesWhoeverWritesMeanwhile(t *testing.T) {
 	for range teams {
 		add("Team", made(t, services[0], "Team", `{"name":"t"}`))
 	}
+	ctx := unhurried(t)
 	var done, refused atomic.Int64
 	var wg sync.WaitGroup
 	for w := range writers {
@@ -309,7 +312,7 @@ func TestNothingDanglesWhoeverWritesMeanwhile(t *testing.T) {
 			s := services[w%2]
 			for range each {
 				typ, verb, input := chance(some)
-				r, err := s.Client.Submit(t.Context(), resource.Command{Type: typ, Verb: verb, Who: admin, Input: json.RawMessage(input)})
+				r, err := s.Client.Submit(ctx, resource.Command{Type: typ, Verb: verb, Who: admin, Input: json.RawMessage(input)})
 				switch {
 				case err == nil:
 					done.Add(1)
@@ -330,6 +333,14 @@ func TestNothingDanglesWhoeverWritesMeanwhile(t *testing.T) {
 		t.Errorf("%d carried out, %d refused", done.Load(), refused.Load())
 	}
 	assertNothingDangles(t, b, services[0])
+}
+
+// unhurried gives callers time on a machine that is busy: of a log that does not
+// answer for seconds nobody can tell whether it has stored something.
+func unhurried(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 // chance is a change by chance.
