@@ -133,6 +133,21 @@ func (l Loadable) same(stored []byte) bool {
 	return bytes.Equal(encode(l.r, record), l.raw)
 }
 
+// counts reports whether a deletion has to be told to a log that does not have the
+// record: it could be created again, and would begin with versions that it has had.
+func (l Loadable) counts(last *bus.Message) bool {
+	again := l.r.Owner != nil && l.r.Owner.Name == "id"
+	return again && l.version > 0 && (last == nil || givenVersion(l.r, last.Data) < l.version)
+}
+
+// owner is that of a record of which only a deletion may be known.
+func (l Loadable) owner(current []byte) string {
+	if current == nil { // counts: it is the id
+		return l.ID
+	}
+	return Owner(l.r, current)
+}
+
 // counted is the version that the record gets: the one that was told, but more
 // than what the record, or its tombstone, has had. Nil: nobody has counted yet.
 func (l Loadable) counted(last *bus.Message) json.RawMessage {

@@ -155,7 +155,7 @@ func (l *Loader) decide(item Loadable, last *bus.Message) (Decision, LoadResult)
 		current = last.Data
 	}
 	switch {
-	case item.Deleted && current == nil, !item.Deleted && current != nil && item.same(current):
+	case item.Deleted && current == nil && !item.counts(last), !item.Deleted && current != nil && item.same(current):
 		return Decision{}, LoadResult{Loaded: LoadedSame}
 	case last != nil && l.options.OnConflict != ConflictReplace:
 		return Decision{}, l.refuse(fault.New(fault.Conflict, "%s %q is there otherwise", item.Type, item.ID))
@@ -164,7 +164,7 @@ func (l *Loader) decide(item Loadable, last *bus.Message) (Decision, LoadResult)
 	if item.Deleted {
 		stub := members{"id": quoted(item.ID)}
 		if item.r.Owner != nil {
-			stub[item.r.Owner.Name] = quoted(Owner(item.r, current))
+			stub[item.r.Owner.Name] = quoted(item.owner(current))
 		}
 		if v := item.r.Version; v != nil {
 			stub[v.Name] = item.counted(last)

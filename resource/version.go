@@ -29,6 +29,21 @@ func nextVersion(r *schema.Resource, tombstone []byte) json.RawMessage {
 	return versionAfter(found[0].Of(tombstone))
 }
 
+// Counted reports whether a tombstone keeps a version: a record that is created
+// again goes on from there. It needs no schema; no other member is a number.
+func Counted(tombstone []byte) bool {
+	stub, err := membersOf(tombstone)
+	if err != nil {
+		return false
+	}
+	for _, value := range stub {
+		if versionOf(value) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // versionOf reads a version; 0 where there is none.
 func versionOf(raw json.RawMessage) int64 {
 	n, _ := strconv.ParseInt(string(raw), 10, 64) // what is no number counts as none

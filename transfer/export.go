@@ -163,10 +163,11 @@ func (e *export) event(ctx context.Context, m bus.Message) (resource.Event, bool
 	return resource.NewestEvent(ctx, e.bus, m.Subject, m.Seq-1)
 }
 
-// record writes one line, unless it is there or belongs to the time before.
+// record writes one line, unless it is there or belongs to the time before. Of
+// deleted records a full export has those alone whose versions go on.
 func (e *export) record(ev resource.Event) error {
 	deleted := ev.Kind == resource.Deleted
-	if ev.Seq <= e.header.AfterSeq || e.written.has(ev.Seq) || deleted && e.header.AfterSeq == 0 {
+	if ev.Seq <= e.header.AfterSeq || e.written.has(ev.Seq) || deleted && e.header.AfterSeq == 0 && !resource.Counted(ev.Raw) {
 		return nil
 	}
 	when := ev.Time.UTC()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"testing"
 	"testing/fstest"
 
@@ -20,6 +21,39 @@ type Card @resource @auth(requires: [ANYONE], on: [READ, CREATE, UPDATE, DELETE]
   version: Int! @version
 }
 `)}}
+
+// A card that was deleted, and is created again where its log was taken to, goes on
+// from the version that it had: no version is ever that of two states.
+func TestAnExportTakesAlongTheVersionsOfDeletedRecords(t *testing.T) {
+	t.Parallel()
+	from, to := resourcetest.New(t, counted), resourcetest.New(t, counted)
+	submit(t, from, "Card", resource.Create, `{"id":"gone","text":"a"}`)
+	submit(t, from, "Card", resource.Update, `{"id":"gone","text":"b"}`)
+	submit(t, from, "Card", resource.Delete, `{"id":"gone"}`)
+	submit(t, from, "Card", resource.Create, `{"id":"kept"}`)
+	file, report := export(t, from.Bus, transfer.Options{})
+	if report.Trailer.Records != 1 || report.Trailer.Deleted != 1 || bytes.Contains(file, []byte(`"text":"b"`)) {
+		t.Errorf("%+v\n%s", report.Trailer, file)
+	}
+	for round, want := range []map[resource.Loaded]int{{resource.LoadedNew: 1, resource.LoadedDeleted: 1}, {resource.LoadedSame: 2}} {
+		r, err := transfer.Import(t.Context(), to.Bus, to.Model, bytes.NewReader(file), transfer.ImportOptions{})
+		if err != nil || !maps.Equal(r.Loaded, want) {
+			t.Errorf("round %d: %v, %v", round, r.Loaded, err)
+		}
+	}
+	submit(t, to, "Card", resource.Create, `{"id":"gone"}`)
+	m, err := to.Bus.Last(t.Context(), to.Bus.Subjects().Record("Card", "gone"))
+	if err != nil || !bytes.Contains(m.Data, []byte(`"version":4`)) {
+		t.Errorf("%s, %v", m.Data, err)
+	}
+	if r, err := transfer.Import(t.Context(), to.Bus, to.Model, bytes.NewReader(file), transfer.ImportOptions{OnConflict: resource.ConflictSkip}); err != nil || r.Loaded[resource.LoadedSkipped] != 1 {
+		t.Errorf("into a log that has it again: %v, %v", r.Loaded, err)
+	}
+	back, _ := export(t, to.Bus, transfer.Options{})
+	if !bytes.Contains(back, []byte(`"id":"gone"`)) {
+		t.Errorf("%s", back)
+	}
+}
 
 // An import puts no version back: whoever expects one would overwrite what he has
 // never seen.
