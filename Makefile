@@ -5,7 +5,7 @@ SHELL := /bin/bash
 export GORACE := atexit_sleep_ms=0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-.PHONY: run build test help ci format vet staticcheck generated race conformance postgres clients soap-clients chaos bench fuzz
+.PHONY: run build test help ci format vet staticcheck generated configuration race conformance postgres clients soap-clients chaos bench fuzz
 
 run: build ## start everything in one process on :8080, with the example schema
 	bin/api --dev --schema examples/social --data $(or $(DATA),data)
@@ -32,9 +32,13 @@ vet:
 staticcheck:
 	go run $(STATICCHECK) ./...
 
-generated: build ## fail when the printed contract is not the one in the tree, or breaks a locked version
+generated: build ## fail when the printed contract, or docs/configuration.md, is not the one in the tree, or breaks a locked version
 	bin/api schema print --schema examples/social | diff -u examples/social/contract.graphql -
 	bin/api soap check --schema examples/social
+	go test -run '^TestTheManualSaysWhatTheSettingsAre$$' ./cmd/internal/boot
+
+configuration: ## write docs/configuration.md from the settings
+	go test -run '^TestTheManualSaysWhatTheSettingsAre$$' ./cmd/internal/boot -update
 
 race: ## all tests with the race detector
 	go test -race ./...

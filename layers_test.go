@@ -67,7 +67,6 @@ var doors = map[string][]string{
 	"github.com/gorilla/websocket":       {"realtime"},
 	"github.com/r3labs/sse/v2":           {"realtime"},
 	"encoding/xml":                       {"soap", "xmltree"},
-	"github.com/caarlos0/env/v11":        {"cmd/internal/boot"},
 	"log":                                {},
 	"math/rand":                          {},
 

@@ -41,8 +41,8 @@ func newEdge(c boot.Config, rooms *boot.Rooms, log *slog.Logger) (*edge, error) 
 	defer done()
 	e.hub = realtime.NewHub(first.Engine, rooms.Verifier, realtime.Options{
 		AllowedOrigins: c.AllowedOrigins(), DrainWindow: e.window, MaxAge: c.MaxConnectionAge, Ready: rooms.CaughtUp, Logger: log,
-		MaxMessage: c.MaxBody, MaxOperations: c.MaxOperations, MaxQueue: c.MaxQueue, MaxPerCaller: c.SocketsPerCaller(),
-		MaxPerAddress: c.SocketsPerAddress(), MaxConnections: max(c.MaxConnections, 0), MaxMessages: max(c.MaxMessages, 0), InitTimeout: c.InitTimeout,
+		MaxMessage: c.MaxBody, MaxOperations: c.MaxOperations, MaxQueue: c.MaxQueue, MaxPerCaller: max(c.MaxSockets, 0),
+		MaxPerAddress: max(c.MaxAddress, 0), MaxConnections: max(c.MaxConnections, 0), MaxMessages: max(c.MaxMessages, 0), InitTimeout: c.InitTimeout,
 		Bus: rooms.Bus,
 	})
 	rooms.OnReload(func(engine *graphql.Engine, between func()) { e.hub.Switch(engine, between) })

@@ -43,6 +43,10 @@ var commands = map[string]func(ctx context.Context, args, environ []string, stdo
 	"soap": func(_ context.Context, args, environ []string, stdout, _ io.Writer) error {
 		return soapCommand(args, environ, os.Stdin, stdout)
 	},
+	"version": func(_ context.Context, args, _ []string, stdout, _ io.Writer) error {
+		_, err := boot.ReadConfig("api", append([]string{"--version"}, args...), nil, printer(stdout))
+		return help(err)
+	},
 	"token": func(_ context.Context, args, environ []string, stdout, _ io.Writer) error {
 		return tokenCommand(args, environ, stdout)
 	},
@@ -54,11 +58,8 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return commands[args[0]](ctx, args[1:], environ, stdout, stderr)
 	}
 	c, err := boot.ReadConfig("api", args, environ, printer(stdout))
-	if errors.Is(err, boot.ErrHelp) {
-		return nil
-	}
 	if err != nil {
-		return err
+		return help(err)
 	}
 	log, err := proc.Logger(stderr, c.LogLevel, c.Dev)
 	if err != nil {
@@ -86,6 +87,14 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	log.Info("api runs", "url", c.PublicURL, "schema", c.Schema)
 	return errors.Join(proc.Run(ctx, log, parts...), rooms.Close())
+}
+
+// help makes nothing of the error that says that help was printed.
+func help(err error) error {
+	if errors.Is(err, boot.ErrHelp) {
+		return nil
+	}
+	return err
 }
 
 // parts lists what the process does. They stop from the last to the first: the

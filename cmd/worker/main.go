@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"tidings/cmd/internal/boot"
 	"tidings/internal/proc"
@@ -24,6 +25,9 @@ func main() {
 
 // run is the whole program: it returns when ctx ends and everything has stopped.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
+	if slices.Equal(args, []string{"version"}) {
+		args = []string{"--version"}
+	}
 	c, err := boot.ReadConfig("worker", args, environ, func(format string, a ...any) { fmt.Fprintf(stdout, format, a...) })
 	if errors.Is(err, boot.ErrHelp) {
 		return nil

@@ -3,7 +3,6 @@ package proc
 import (
 	"fmt"
 	"regexp"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -41,29 +40,15 @@ type Metric struct {
 func NewMetrics() *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), counters: map[string]*Counter{}, gauges: map[string]*atomic.Pointer[func() float64]{}}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	version, revision, goVersion := build()
+	b := ThisBuild()
 	m.describe("tidings_build_info", "1, with the build in its labels.", []string{"version", "revision", "go"})
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "tidings_build_info", Help: "1, with the build in its labels.",
-		ConstLabels: prometheus.Labels{"version": version, "revision": revision, "go": goVersion},
+		ConstLabels: prometheus.Labels{"version": b.Version, "revision": b.Revision, "go": b.Go},
 	})
 	info.Set(1)
 	m.registry.MustRegister(info)
 	return m
-}
-
-func build() (version, revision, goVersion string) {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown", "unknown", "unknown"
-	}
-	revision = "unknown"
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			revision = s.Value
-		}
-	}
-	return info.Main.Version, revision, info.GoVersion
 }
 
 // maxSeries is how many different labels a counter tells apart. What comes beyond

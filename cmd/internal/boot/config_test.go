@@ -73,7 +73,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		{nil, []string{"TIDINGS_LISTN=:1"}, "TIDINGS_LISTN"},
 		{nil, []string{"TIDINGS_LISTEN_FILE=x"}, "TIDINGS_LISTEN_FILE"},
 		{nil, []string{"TIDINGS_JWT_SECRET_FILE=/does/not/exist"}, "TIDINGS_JWT_SECRET_FILE"},
-		{nil, []string{"TIDINGS_REPLICAS=many"}, "Replicas"},
+		{nil, []string{"TIDINGS_REPLICAS=many"}, `TIDINGS_REPLICAS is "many"; it takes a number, from 1 to 5`},
 		{nil, []string{"TIDINGS_JWT_SECRET=a", "TIDINGS_JWT_SECRET_FILE=/dev/null"}, "both set"},
 		{nil, []string{"TIDINGS_NATS_URL="}, "set to nothing"},
 		{nil, []string{"TIDINGS_REPLICAS=-1"}, "TIDINGS_REPLICAS"},
@@ -112,13 +112,13 @@ func TestHelpListsEverySetting(t *testing.T) {
 	if !errors.Is(err, boot.ErrHelp) {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"api schema print", "--listen", "TIDINGS_LISTEN", "TIDINGS_JWT_SECRET or TIDINGS_JWT_SECRET_FILE", "\nTokens\n", "--print-config"} {
+	for _, want := range []string{"api schema print", "--listen", "TIDINGS_LISTEN", "\n  TIDINGS_JWT_SECRET\n", "\nTokens\n", "--print-config"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
 	}
 	for line := range strings.Lines(out) {
-		if len(line) > 110 {
+		if len(line) > 81 {
 			t.Errorf("a line of the help is too long: %q", line)
 		}
 	}

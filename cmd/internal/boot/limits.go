@@ -1,43 +1,16 @@
 package boot
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"tidings/bus"
 	"tidings/graphql"
 	"tidings/quota"
 )
 
-// defaultRate is how much a caller may do in a minute.
-const defaultRate = "100/100000"
-
-// checkLimits refuses limits that cannot be meant.
+// checkLimits refuses rates and proxies that cannot be read.
 func (c *Config) checkLimits() error {
-	if c.Limits != "enforce" && c.Limits != "measure" {
-		return fmt.Errorf("TIDINGS_LIMITS is %.20q; it must be enforce or measure", c.Limits)
-	}
-	for name, n := range map[string]int{
-		"MAX_DEPTH": c.MaxDepth, "MAX_TOKENS": c.MaxTokens, "MAX_ALIASES": c.MaxAliases, "MAX_ROOTS": c.MaxRoots, "MAX_PAGE": c.MaxPage,
-		"MAX_CONNECTIONS": c.MaxConnections, "MAX_MESSAGES": c.MaxMessages, "MAX_SNAPSHOT": c.MaxSnapshot,
-		"COST_ANONYMOUS": c.CostAnonymous, "COST_USER": c.CostUser, "COST_SERVICE": c.CostService,
-	} {
-		if n == 0 || n < -1 {
-			return fmt.Errorf("%s%s must be at least 1, or -1 for no limit", prefix, name)
-		}
-	}
-	// Without these a single client could take all memory.
-	for name, n := range map[string]int{"MAX_BODY": c.MaxBody, "MAX_OPERATIONS": c.MaxOperations, "MAX_QUEUE": c.MaxQueue} {
-		if n < 1 {
-			return fmt.Errorf("%s%s must be at least 1", prefix, name)
-		}
-	}
-	if c.MaxTime < time.Millisecond {
-		return errors.New("TIDINGS_MAX_TIME must be at least 1ms, such as 10s")
-	}
 	if _, err := c.rates(); err != nil {
 		return err
 	}
@@ -54,8 +27,7 @@ func (c Config) limits() graphql.Limits {
 	}
 }
 
-// rates reads the rate of each class. In development nobody is limited who was
-// not told a rate: a newcomer's loop, or a load test, shall not meet one.
+// rates reads the rate of each class.
 func (c Config) rates() (quota.Options, error) {
 	o := quota.Options{Measure: c.Limits == "measure"}
 	for _, class := range []struct {
@@ -64,8 +36,8 @@ func (c Config) rates() (quota.Options, error) {
 	}{
 		{"RATE_ANONYMOUS", c.RateAnonymous, &o.Anonymous}, {"RATE_USER", c.RateUser, &o.User}, {"RATE_SERVICE", c.RateService, &o.Service},
 	} {
-		if class.text == "" && !c.Dev {
-			class.text = defaultRate
+		if class.text == "" {
+			return o, fmt.Errorf("%s%s is set to nothing; write requests and cost units a minute such as 100/100000, or 0 for no limit", prefix, class.name)
 		}
 		var err error
 		if *class.rate, err = quota.ParseRate(class.text); err != nil {
@@ -87,25 +59,6 @@ func (c Config) quota(b *bus.Bus, log *slog.Logger) (*quota.Limiter, error) {
 	}
 	o.Logger = log
 	return quota.New(b, o), nil
-}
-
-// SocketsPerCaller is how many connections one caller may have; zero means no limit.
-func (c Config) SocketsPerCaller() int {
-	switch {
-	case c.MaxSockets < 0, c.MaxSockets == 0 && c.Dev:
-		return 0
-	}
-	return cmp.Or(c.MaxSockets, 100)
-}
-
-// SocketsPerAddress is how many connections may come from one address; zero
-// means no limit.
-func (c Config) SocketsPerAddress() int {
-	switch {
-	case c.MaxAddress < 0, c.MaxAddress == 0 && c.Dev:
-		return 0
-	}
-	return cmp.Or(c.MaxAddress, 1000)
 }
 
 // TrustedProxies are the networks of Config.Proxies.

@@ -1,31 +1,75 @@
 package boot
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
-// helpWidth is the number of columns that the help of a setting takes.
-const helpWidth = 100
+// helpWidth is the number of columns of a terminal that the help is made for.
+const helpWidth = 80
+
+// flagWidth is how many of them the flag of a setting takes before its variable.
+const flagWidth = 34
 
 func (c *Config) usage(program string, print func(string, ...any)) {
-	print("%s\n\nEach setting is a flag or a variable; the flag wins.\n", strings.TrimSpace(usageOf[program]))
+	print("%s\n", strings.TrimSpace(usageOf[program]))
+	print(`
+Settings: each is a flag or a variable; the flag wins. Secrets have variables
+alone, and may come from the file that VARIABLE_FILE names.
+docs/configuration.md has them as a table.
+`)
+	group := ""
 	for _, s := range c.settings() {
 		if s.group != "" {
-			print("\n%s\n", s.group)
+			group = s.group
 		}
-		title := "--" + s.flag + "  " + s.name
-		if s.secret {
-			title = s.name + " or " + s.name + "_FILE"
+		if s.apiOnly && program != "api" {
+			continue
 		}
-		if s.fallback != "" {
-			title += "  (" + s.fallback + ")"
+		if group != "" {
+			print("\n%s\n", group)
+			group = ""
 		}
-		print("  %s\n%s", title, paragraph(s.help))
+		print("  %s\n%s", s.title(), paragraph(s.help+s.defaults()))
 	}
-	print("\n  --print-config\n%s", paragraph("print the configuration, secrets masked, and end"))
+	print("\nInstead of running\n  --print-config\n%s", paragraph("print what is in force, and from where, secrets masked, and end"))
+	print("  --version\n%s", paragraph("print which build this is, and end"))
+}
+
+// title names a setting: by its flag and its variable.
+func (s setting) title() string {
+	if s.flag == "" {
+		return s.name
+	}
+	name := "--" + s.flag
+	if s.form.short != "" {
+		name += " " + s.form.short
+	}
+	return fmt.Sprintf("%-*s %s", flagWidth, name, s.name)
+}
+
+// defaults say, in brackets, what is in force when nothing is set, and which
+// values are good.
+func (s setting) defaults() string {
+	var parts []string
+	if s.fallback != "" && s.fallback != "false" {
+		parts = append(parts, "default "+s.fallback)
+	}
+	if s.hasDev {
+		parts = append(parts, "in development "+s.dev)
+	}
+	if words := s.allow.String(); words != "" {
+		parts = append(parts, words)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, "; ") + ")"
 }
 
 // paragraph breaks a text into indented lines.
 func paragraph(text string) string {
-	const indent = "        "
+	const indent = "      "
 	var b strings.Builder
 	b.WriteString(indent)
 	column := len(indent)
@@ -47,34 +91,40 @@ func paragraph(text string) string {
 var usageOf = map[string]string{
 	"api": `
 Usage:
-  api [settings]                   serve GraphQL, subscriptions and SOAP
-  api schema print [--schema DIR]  print the expanded contract as SDL
-  api schema check OLD NEW         say what changes for clients between two schemas;
-                                   status 1 when something breaks: api schema check --help
-  api schema check --against-log   say which stored records do not fit the schema
-  api revoke --jti ID | --sub NAME [--before TIME] | --before TIME
-                                   take tokens back, in all processes: docs/auth.md
-  api erase --type NAME --id ID    delete a record and erase at once what it was: docs/operations.md
-  api export [--out FILE]          write all records as of one position: api export --help
-  api import FILE                  write the records of a file into the log: api import --help
-  api log check                    say what is wrong with the log, and the remedy: api log --help
-  api log repair                   mend the reservations of unique values
-  api log renew                    give a log that was restored from a backup an identity of its own
-  api token --sub NAME [--roles USER,ADMIN] [--ttl 24h] [--data DIR]
-                                   print a token of the development key
-  api bus setup                    create the streams and buckets on an external bus: api bus --help
-  api soap lock                    write down what SOAP partners see as a version: api soap lock --help
-  api soap check                   say which locked versions the schema breaks
-  api soap secret NAME             make a secret for an account of SOAP callers
-  api soap password                hash a password for one, read from the standard input
-  api soap certificate FILE        print how an account names a certificate (PEM)
-  api soap accounts FILE [CA]      check an accounts file
+  api [settings]               serve GraphQL, subscriptions and SOAP
 
-Signals: INT and TERM drain, then end; HUP reloads the schema, the registered operations, accounts and
-certificates.`,
+  api schema print             print the expanded contract as SDL
+  api schema check OLD NEW     say what changes for clients between two schemas
+  api schema check --against-log
+                               say which stored records do not fit the schema
+  api soap lock                write down what SOAP partners see as a version
+  api soap check               say which locked versions the schema breaks
+  api soap secret NAME         make a secret for an account of SOAP callers
+  api soap password            hash a password for one, from the standard input
+  api soap certificate FILE    print how an account names a certificate (PEM)
+  api soap accounts FILE [CA]  check an accounts file
+  api revoke                   take tokens back, in all processes
+  api erase                    delete a record and erase at once what it was
+  api export                   write all records as of one position
+  api import FILE              write the records of a file into the log
+  api log check                say what is wrong with the log, and the remedy
+  api log repair               mend the reservations of unique values
+  api log renew                give a log that was restored from a backup an
+                               identity of its own
+  api bus setup                create the streams and buckets on an external bus
+  api token                    print a token of the development key
+  api version                  print which build this is
+
+Each says more with --help: api export --help.
+
+Signals: INT and TERM drain, then end; HUP reloads the schema, the registered
+operations, accounts and certificates.`,
 	"worker": `
 Usage:
-  worker [settings]                carry out commands and SOAP calls for the bus
+  worker [settings]            carry out commands and SOAP calls for the bus
+  worker version               print which build this is
+
+Settings of api alone are taken, and have no effect.
 
 Signals: INT and TERM end; HUP reloads the schema and accounts.`,
 }
