@@ -5,7 +5,7 @@ SHELL := /bin/bash
 export GORACE := atexit_sleep_ms=0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-.PHONY: run build test help ci format vet staticcheck generated configuration race conformance postgres clients soap-clients chaos bench fuzz
+.PHONY: run build test help ci format vet staticcheck generated configuration manifests race conformance postgres clients soap-clients chaos bench fuzz
 
 run: build ## start everything in one process on :8080, with the example schema
 	bin/api --dev --schema examples/social --data $(or $(DATA),data)
@@ -20,7 +20,7 @@ test: ## all tests that need nothing but Go
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-ci: format vet staticcheck generated race conformance ## what every change must pass
+ci: format vet staticcheck generated manifests race conformance ## what every change must pass
 
 format: ## fail on files that gofmt would change
 	@out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "gofmt these:"; echo "$$out"; exit 1; }
@@ -39,6 +39,9 @@ generated: build ## fail when the printed contract, or docs/configuration.md, is
 
 configuration: ## write docs/configuration.md from the settings
 	go test -run '^TestTheManualSaysWhatTheSettingsAre$$' ./cmd/internal/boot -update
+
+manifests: ## what kustomize makes of deploy/k8s: schemas, pod security, wiring, promises, and NATS's own parser
+	cd conformance/manifests && go vet ./... && go run $(STATICCHECK) ./... && go test -count=1 ./...
 
 race: ## all tests with the race detector
 	go test -race ./...

@@ -1,0 +1,58 @@
+package manifests_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	core "k8s.io/api/core/v1"
+)
+
+// The program refuses variables that it does not know, and values that are none.
+func TestTheProgramKnowsEverySetting(t *testing.T) {
+	t.Parallel()
+	api := filepath.Join(t.TempDir(), "api")
+	compile := exec.CommandContext(t.Context(), "go", "build", "-C", "../..", "-o", api, "./cmd/api")
+	compile.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := compile.CombinedOutput(); err != nil {
+		t.Fatalf("build the api: %v\n%s", err, out)
+	}
+	for name, components := range everything(t) {
+		base, _, _ := strings.Cut(name, ", ")
+		b := build(t, name, overlay(t, base, components))
+		for _, w := range b.workloads(t) {
+			if !w.ours() {
+				continue
+			}
+			show := exec.CommandContext(t.Context(), api, "--print-config")
+			show.Env = environment(t, b, w.pod.Spec.Containers[0])
+			if out, err := show.CombinedOutput(); err != nil {
+				t.Errorf("%s: %s: %s", name, w, out)
+			}
+		}
+	}
+}
+
+// environment is what a container gets, without its secrets.
+func environment(t *testing.T, b built, c core.Container) []string {
+	t.Helper()
+	var list []string
+	for _, from := range c.EnvFrom {
+		if from.ConfigMapRef == nil {
+			continue
+		}
+		var m core.ConfigMap
+		b.find(t, "ConfigMap", "settings").into(t, &m)
+		for name, value := range m.Data {
+			list = append(list, name+"="+value)
+		}
+	}
+	for _, e := range c.Env {
+		if e.ValueFrom == nil {
+			list = append(list, e.Name+"="+e.Value)
+		}
+	}
+	return list
+}
