@@ -105,6 +105,7 @@ type Bus struct {
 	denials  denials
 	kept     keeping
 	full     fullness
+	taken    atomic.Int64 // see Taken
 
 	// replicated: a direct get may be answered by one who is behind.
 	replicated atomic.Bool

@@ -48,17 +48,28 @@ func (b *Bus) way(l *link) ([]nats.Option, error) {
 	return append(opts, own...), err
 }
 
+// ErrAbsent says that the servers of the bus, or enough of them for the log, are
+// not there yet, rather than that anything is wrong with a setting: Open may be
+// tried again.
+var ErrAbsent = errors.New("the bus is not there yet")
+
+// absent is an error that is ErrAbsent, in its own words.
+type absent struct{ error }
+
+func (a *absent) Is(err error) bool { return err == ErrAbsent }
+func (a *absent) Unwrap() error     { return a.error }
+
 // unreached says why there is no connection, without a word of the credentials.
 func (b *Bus) unreached(l *link, err error) error {
 	why, remedy := b.opts.Access.explain(err, l.held.Load())
 	why = hide(why, b.opts.URL)
-	if remedy == "" {
-		remedy = "is the server running, and reachable from here"
-	}
-	remedy, _, _ = strings.Cut(remedy, ";")
 	if file, ok := errors.AsType[*AccessError](err); ok {
 		return file
 	}
+	if remedy == "" {
+		return &absent{fmt.Errorf("connect to %s: %s: is the server running, and reachable from here", redact(b.opts.URL), why)}
+	}
+	remedy, _, _ = strings.Cut(remedy, ";")
 	return fmt.Errorf("connect to %s: %s: %s", redact(b.opts.URL), why, remedy)
 }
 

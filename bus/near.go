@@ -80,10 +80,12 @@ func (s *service) accept(j job, wait bool) bool {
 		return false
 	}
 	if s.bytes.Add(int64(len(j.msg.Data))) <= queuedBytes {
+		s.bus.taken.Add(1)
 		select {
 		case s.queue <- j:
 			return true
 		default:
+			s.bus.taken.Add(-1)
 		}
 	}
 	s.bytes.Add(-int64(len(j.msg.Data)))

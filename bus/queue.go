@@ -177,7 +177,9 @@ func (q *Queue) next(ctx context.Context, fn func(ctx context.Context, t Task) e
 			return err
 		}
 		if m != nil {
+			q.bus.taken.Add(1)
 			q.do(ctx, m, fn)
+			q.bus.taken.Add(-1)
 		}
 	}
 	return nil

@@ -39,6 +39,10 @@ const (
 	serviceVersion = "1.0.0"
 )
 
+// Taken is how many requests the services of this process have taken and not
+// answered yet, together with the tasks of its queues that are at work.
+func (b *Bus) Taken() int { return int(b.taken.Load()) }
+
 // Service is what Serve answers.
 type Service struct {
 	Name, Description string // shown by service discovery; the name of letters [A-Za-z0-9_-]
@@ -168,9 +172,11 @@ func (s *service) handler(ep *endpoint) micro.Handler {
 			s.refuse(j)
 			return
 		}
+		s.bus.taken.Add(1)
 		select {
 		case s.queue <- j:
 		default:
+			s.bus.taken.Add(-1)
 			s.refuse(j)
 		}
 	})
@@ -219,6 +225,7 @@ func (s *service) finish() {
 func (s *service) do(j job) {
 	s.working.Add(1)
 	defer s.working.Add(-1)
+	defer s.bus.taken.Add(-1)
 	s.bytes.Add(-int64(len(j.msg.Data)))
 	if time.Now().After(j.deadline) { // nobody waits any more
 		j.ep.errors.Add(1)

@@ -60,7 +60,11 @@ func (b *Bus) ensureLog(ctx context.Context, want jetstream.StreamConfig) (id st
 		return "", errors.New("JetStream is not enabled at the server: start nats-server with -js, or enable it for this account")
 	}
 	if err != nil {
-		return "", fmt.Errorf("stream %s: %w", want.Name, err)
+		err = fmt.Errorf("stream %s: %w", want.Name, err)
+		if isCode(err, codeNoPeers) || isCode(err, codeNoLeader) {
+			err = &absent{err}
+		}
+		return "", err
 	}
 	info := s.CachedInfo()
 	if diffs := compare(info.Config, want); len(diffs) > 0 {
@@ -196,6 +200,7 @@ const (
 
 	codeAccountResources      = 10002
 	codeNoPeers               = 10005
+	codeNoLeader              = 10008 // or another reason why JetStream cannot answer just now
 	codeInsufficientResources = 10023
 	codeNoMemory              = 10028
 	codeNoStorage             = 10047

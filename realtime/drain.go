@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -19,13 +20,15 @@ const closeGrace = 2 * time.Second
 // nor stream is completed: stock clients connect again and resume.
 //
 // Drain returns nil when every connection and everything that served it has
-// ended. When ctx ends first it cuts what is left and returns ctx's error.
+// ended. When ctx ends first it cuts what is left and returns ctx's error, with
+// how many that were.
 func (h *Hub) Drain(ctx context.Context) error {
 	return h.end(ctx, h.opts.DrainWindow)
 }
 
 // Close ends the hub like Drain, but at once: connections that have not ended
-// within two seconds are cut. It returns nil or context.DeadlineExceeded.
+// within two seconds are cut. The error is nil, or wraps
+// context.DeadlineExceeded.
 func (h *Hub) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
 	defer cancel()
@@ -36,7 +39,7 @@ func (h *Hub) end(ctx context.Context, window time.Duration) error {
 	defer h.answering.Wait()
 	defer h.kill()
 	defer h.forgetReserved()
-	h.spread(ctx, h.refuse(), window)
+	h.spread(ctx, h.leaving(), window)
 	done := make(chan struct{})
 	go func() { defer close(done); h.wg.Wait() }()
 	select {
@@ -45,19 +48,26 @@ func (h *Hub) end(ctx context.Context, window time.Duration) error {
 	case <-ctx.Done():
 	}
 	h.kill()
-	for _, c := range h.open() {
+	left := h.open()
+	for _, c := range left {
 		c.abort()
 	}
 	<-done
-	return ctx.Err()
+	return fmt.Errorf("%d connections were cut: %w", len(left), ctx.Err())
 }
 
-// refuse stops the acceptance of connections and returns those that are open,
-// in the order in which they are to be closed.
-func (h *Hub) refuse() []conn {
+// Refuse refuses connections from now on (503), as the first step of Drain; those
+// that are open stay.
+func (h *Hub) Refuse() {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.draining = true
-	h.mu.Unlock()
+}
+
+// leaving are the connections that are open, in the order in which they are to be
+// closed. No others come.
+func (h *Hub) leaving() []conn {
+	h.Refuse()
 	conns := h.open()
 	rand.Shuffle(len(conns), func(i, j int) { conns[i], conns[j] = conns[j], conns[i] })
 	var idle, busy []conn

@@ -54,7 +54,7 @@ func newFrontWith(t *testing.T, s *resourcetest.Service, o soap.Options) front {
 	var running sync.WaitGroup
 	running.Go(func() { _ = o.Undelivered.Run(ctx) })
 	running.Go(func() {
-		_ = proc.ServeHTTP(ctx, slog.New(slog.DiscardHandler), l, gateway, func(context.Context, func()) {})
+		_ = proc.ServeHTTP(ctx, slog.New(slog.DiscardHandler), l, gateway, nil, nil)
 	})
 	t.Cleanup(func() { cancel(); running.Wait() })
 	return front{l.Addr().String(), o.Undelivered}

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"tidings/auth"
@@ -23,9 +21,8 @@ type edge struct {
 	mux       *http.ServeMux
 	names     names
 	log       *slog.Logger
-	namespace string // of the SOAP contract
-	draining  atomic.Bool
-	delay     time.Duration
+	namespace string        // of the SOAP contract
+	delay     time.Duration // of the drain
 	window    time.Duration
 	proxies   quota.Proxies
 }
@@ -45,6 +42,7 @@ func newEdge(c boot.Config, rooms *boot.Rooms, log *slog.Logger) (*edge, error) 
 		MaxPerAddress: max(c.MaxAddress, 0), MaxConnections: max(c.MaxConnections, 0), MaxMessages: max(c.MaxMessages, 0), InitTimeout: c.InitTimeout,
 		Bus: rooms.Bus,
 	})
+	rooms.OnDrain(e.connections)
 	rooms.OnReload(func(engine *graphql.Engine, between func()) { e.hub.Switch(engine, between) })
 	live := e.hub.Wrap(http.HandlerFunc(e.query))
 	e.mux.Handle("/graphql", cors{c.AllowedOrigins()}.wrap(page(c.Dev, live)))
@@ -106,31 +104,8 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, f *fault.Error) 
 
 // ready says whether new clients should come.
 func (e *edge) ready() error {
-	if e.draining.Load() {
-		return fault.New(fault.Unavailable, "draining")
-	}
-	if err := e.hub.Crowded(); err != nil {
+	if err := e.rooms.Ready(); err != nil {
 		return err
 	}
-	return e.rooms.Ready()
-}
-
-// closing is how long the last sockets may take to say goodbye.
-const closing = 5 * time.Second
-
-// drain sends the clients elsewhere: readiness off, a while for the load
-// balancers to see it, then the sockets are closed evenly over the window.
-// Without clients there is nothing to wait for.
-func (e *edge) drain(ctx context.Context, goAway func()) {
-	e.draining.Store(true)
-	live := e.hub.Stats()
-	if live.Sockets+live.Streams > 0 {
-		t := time.NewTimer(e.delay)
-		defer t.Stop()
-		<-t.C
-	}
-	goAway() // over HTTP/2 who comes back would come back here
-	ctx, cancel := context.WithTimeout(ctx, e.window+closing)
-	defer cancel()
-	_ = e.hub.Drain(ctx) // what is left by then is cut
+	return e.hub.Crowded()
 }

@@ -34,6 +34,9 @@ var commands = map[string]func(ctx context.Context, args, environ []string, stdo
 	"import": func(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
 		return importCommand(ctx, args, environ, os.Stdin, stdout, stderr)
 	},
+	"drain": func(ctx context.Context, args, environ []string, stdout, _ io.Writer) error {
+		return boot.DrainCommand(ctx, "api", args, environ, stdout)
+	},
 	"revoke": func(ctx context.Context, args, environ []string, stdout, _ io.Writer) error {
 		return revokeCommand(ctx, args, environ, stdout)
 	},
@@ -73,15 +76,15 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if c.PublicURL == "" {
 		c.PublicURL = localURL(public.Addr(), c.TLSCert != "")
 	}
-	rooms, err := boot.Open(ctx, c, boot.Role{Edge: true, Writes: c.NATSURL == "", Console: stderr}, log)
-	if err != nil {
+	rooms, admin, err := boot.Start(ctx, c, boot.Role{Edge: true, Writes: c.NATSURL == "", Console: stderr}, log)
+	if err != nil || rooms == nil {
 		return err
 	}
 	if rooms.TLS != nil {
 		public = proc.Private(public, rooms.TLS)
 	}
 	defer proc.Collector()()
-	parts, err := parts(c, rooms, log, public, stdout)
+	parts, err := parts(c, rooms, log, public, admin, stdout)
 	if err != nil {
 		return errors.Join(err, rooms.Close())
 	}
@@ -99,22 +102,18 @@ func help(err error) error {
 
 // parts lists what the process does. They stop from the last to the first: the
 // edge before what it calls.
-func parts(c boot.Config, rooms *boot.Rooms, log *slog.Logger, public net.Listener, stdout io.Writer) ([]proc.Part, error) {
+func parts(c boot.Config, rooms *boot.Rooms, log *slog.Logger, public, admin net.Listener, stdout io.Writer) ([]proc.Part, error) {
 	e, err := newEdge(c, rooms, log)
 	if err != nil {
 		return nil, err
 	}
 	var list []proc.Part
-	if c.Admin != "" {
-		l, err := proc.Listen(c.Admin)
-		if err != nil {
-			return nil, fmt.Errorf("%w; another address is chosen with --admin", err)
-		}
-		list = append(list, proc.Part{Name: "admin", Run: func(ctx context.Context) error { return proc.Admin(ctx, log, l, e.ready, rooms.Routes()...) }})
+	if admin != nil {
+		list = append(list, proc.Part{Name: "admin", Run: func(ctx context.Context) error { return proc.Admin(ctx, log, admin, e.ready, rooms.Routes()...) }})
 	}
 	list = append(list, rooms.Parts()...)
 	list = append(list, proc.Part{Name: "edge", Run: func(ctx context.Context) error {
-		return proc.ServeHTTP(ctx, log, public, e, e.drain)
+		return proc.ServeHTTP(ctx, log, public, e, rooms.Drain, e.empty)
 	}})
 	if c.Dev {
 		list = append(list, proc.Part{Name: "banner", Run: func(ctx context.Context) error {

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -52,39 +49,15 @@ func sendRevocation(ctx context.Context, admin string, environ []string, o revok
 // askAdmin sends an order to the admin port of a process, and returns its answer.
 // Without an address it is that of the settings.
 func askAdmin(ctx context.Context, admin string, environ []string, path string, order any, done int) ([]byte, error) {
-	if admin == "" {
-		c, err := boot.ReadConfig("api", nil, environ, printer(io.Discard))
-		if err != nil {
-			return nil, err
-		}
-		admin = c.Admin
-	}
-	host, port, err := net.SplitHostPort(admin)
-	if err != nil {
-		return nil, fmt.Errorf("the admin address %q: %w; name it with --admin", admin, err)
-	}
-	if host == "" || net.ParseIP(host).IsUnspecified() {
-		host = "localhost"
-	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	data, err := json.Marshal(order)
+	base, err := boot.AdminURL("api", admin, environ)
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+net.JoinHostPort(host, port)+path, bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return nil, fmt.Errorf("%w; run it where a process of the service has its admin port, or name that with --admin", err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
-	if resp.StatusCode != done {
-		return nil, fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(text)))
+	status, text, err := boot.AskAdmin(ctx, base+path, order)
+	if err == nil && status != done {
+		err = fmt.Errorf("%d %s: %s", status, http.StatusText(status), strings.TrimSpace(string(text)))
 	}
 	return text, err
 }

@@ -23,10 +23,13 @@ func main() {
 	}
 }
 
-// run is the whole program: it returns when ctx ends and everything has stopped.
+// run is the whole program: a subcommand, or the worker until ctx ends and everything has stopped.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
 	if slices.Equal(args, []string{"version"}) {
 		args = []string{"--version"}
+	}
+	if len(args) > 0 && args[0] == "drain" {
+		return boot.DrainCommand(ctx, "worker", args[1:], environ, stdout)
 	}
 	c, err := boot.ReadConfig("worker", args, environ, func(format string, a ...any) { fmt.Fprintf(stdout, format, a...) })
 	if errors.Is(err, boot.ErrHelp) {
@@ -42,18 +45,13 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	rooms, err := boot.Open(ctx, c, boot.Role{Writes: true, Console: stderr}, log)
-	if err != nil {
+	rooms, admin, err := boot.Start(ctx, c, boot.Role{Writes: true, Console: stderr}, log)
+	if err != nil || rooms == nil {
 		return err
 	}
 	parts := rooms.Parts()
-	if c.Admin != "" {
-		l, err := proc.Listen(c.Admin)
-		if err != nil {
-			return errors.Join(fmt.Errorf("%w; another address is chosen with --admin", err), rooms.Close())
-		}
-		admin := proc.Part{Name: "admin", Run: func(ctx context.Context) error { return proc.Admin(ctx, log, l, rooms.Ready, rooms.Routes()...) }}
-		parts = append([]proc.Part{admin}, parts...)
+	if admin != nil {
+		parts = slices.Insert(parts, 0, proc.Part{Name: "admin", Run: func(ctx context.Context) error { return proc.Admin(ctx, log, admin, rooms.Ready, rooms.Routes()...) }})
 	}
 	log.Info("worker runs", "schema", c.Schema)
 	return errors.Join(proc.Run(ctx, log, parts...), rooms.Close())

@@ -39,6 +39,11 @@ func Admin(ctx context.Context, log *slog.Logger, l net.Listener, ready func() e
 			r.Handler.ServeHTTP(w, req)
 		})
 	}
+	probes(mux, ready)
+	return ServeHTTP(ctx, log, l, mux, nil, nil)
+}
+
+func probes(mux *http.ServeMux, ready func() error) {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	check := func(w http.ResponseWriter, _ *http.Request) {
 		if err := ready(); err != nil {
@@ -49,5 +54,4 @@ func Admin(ctx context.Context, log *slog.Logger, l net.Listener, ready func() e
 	}
 	mux.HandleFunc("GET /readyz", check)
 	mux.HandleFunc("GET /startupz", check)
-	return ServeHTTP(ctx, log, l, mux, func(context.Context, func()) {})
 }

@@ -57,7 +57,7 @@ func goWithout(t *testing.T, private bool) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- proc.ServeHTTP(ctx, silent, served, h, func(context.Context, func()) {}) }()
+	go func() { ended <- proc.ServeHTTP(ctx, silent, served, h, nil, nil) }()
 	send := func(path string) (net.Conn, *bufio.Reader) {
 		t.Helper()
 		conn, err := dial()

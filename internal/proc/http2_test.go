@@ -24,7 +24,7 @@ func TestBothVersionsOfHTTPAreServed(t *testing.T) {
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) })
 	ended := make(chan error, 1)
 	go func() {
-		ended <- proc.ServeHTTP(ctx, slog.New(slog.DiscardHandler), l, h, func(context.Context, func()) {})
+		ended <- proc.ServeHTTP(ctx, slog.New(slog.DiscardHandler), l, h, nil, nil)
 	}()
 	for _, want := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		protocols := new(http.Protocols)
@@ -85,7 +85,7 @@ func leave(t *testing.T, private bool) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended, drained := make(chan error, 1), make(chan struct{})
 	go func() {
-		ended <- proc.ServeHTTP(ctx, silent, l, h, func(_ context.Context, goAway func()) {
+		ended <- proc.ServeHTTP(ctx, silent, l, h, proc.NewDrain(nil), func(_ context.Context, goAway func()) {
 			goAway()
 			goAway() // once is enough
 			<-drained

@@ -49,7 +49,7 @@ func TestHandshakesThatFailAreToldToThoseWhoDebug(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() {
 			log := slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: level}))
-			ended <- proc.ServeHTTP(ctx, log, proc.Private(l, &tls.Config{Certificates: donor.TLS.Certificates}), http.NotFoundHandler(), func(context.Context, func()) {})
+			ended <- proc.ServeHTTP(ctx, log, proc.Private(l, &tls.Config{Certificates: donor.TLS.Certificates}), http.NotFoundHandler(), nil, nil)
 		}()
 		conn, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {

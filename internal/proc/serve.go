@@ -11,53 +11,79 @@ import (
 )
 
 // ServeHTTP serves h on l, over HTTP/1.1 and HTTP/2 with prior knowledge (RFC
-// 9113, 3.3), or as TLS has chosen where l is of Private, until ctx ends; then it calls drain, and after it closes what is
-// left, and l. drain gets a context that does not end with ctx, and a function
-// that tells the clients of the connections that there are to use others for
-// what they send next (RFC 9113, 6.8: GOAWAY); what runs on them goes on, and l
-// is served all the same. Where l is not a listener of this package it does nothing.
-func ServeHTTP(ctx context.Context, log *slog.Logger, l net.Listener, h http.Handler, drain func(ctx context.Context, goAway func())) error {
+// 9113, 3.3), or as TLS has chosen where l is of Private, until ctx ends; then it
+// closes what is left, and l. When d begins, with the end of ctx at the latest, it
+// calls drain, once, and answers all requests as the last of their connections
+// from then on; it closes nothing before drain has returned. drain gets a context
+// that does not end with ctx, and a function that tells the clients of the
+// connections that there are to use others for what they send next (RFC 9113, 6.8:
+// GOAWAY); what runs on them goes on, and l is served all the same. Where l is not
+// a listener of this package it does nothing. Without d there is nothing to drain.
+func ServeHTTP(ctx context.Context, log *slog.Logger, l net.Listener, h http.Handler, d *Drain, drain func(ctx context.Context, goAway func())) error {
 	defer l.Close()
-	first := serve(log, l, h)
+	if d == nil {
+		d, drain = NewDrain(nil), func(context.Context, func()) {}
+	}
+	s := &serving{log: log, listener: l, handler: h, now: serve(log, l, h)}
 	select {
-	case err := <-first.ended:
-		return err
+	case <-s.now.stopped:
+		return s.now.err
+	case <-ctx.Done():
+		d.Begin()
+	case <-d.Begun():
+	}
+	s.now.SetKeepAlivesEnabled(false) // whoever has been answered goes elsewhere, not over the same connection
+	after := context.WithoutCancel(ctx)
+	d.Run(func() { drain(after, func() { s.goAway(after) }) })
+	select {
+	case <-s.now.stopped: // close has its error
 	case <-ctx.Done():
 	}
-	after := context.WithoutCancel(ctx)
-	first.SetKeepAlivesEnabled(false) // whoever has been answered goes elsewhere, not over the same connection
-	servers := []*server{first}
-	var leaving sync.WaitGroup
-	drain(after, func() {
-		t, ok := l.(interface{ SetDeadline(time.Time) error })
-		if !ok || len(servers) > 1 {
-			return
-		}
-		// Only a server that shuts down says so, and it must not take l with it.
-		leaving.Go(func() { _ = first.Shutdown(after) }) // close waits for it and has its error
-		<-first.stopped
-		if t.SetDeadline(time.Time{}) != nil {
-			return // l is closed
-		}
-		second := serve(log, l, h)
-		second.SetKeepAlivesEnabled(false)
-		servers = append(servers, second)
-	})
 	closing, cancel := context.WithTimeout(after, 10*time.Second)
 	defer cancel()
-	var err error
-	for _, s := range servers {
-		err = errors.Join(err, s.close(closing))
+	return s.close(closing)
+}
+
+// serving is a listener with the server that accepts from it, and the one that
+// did so before.
+type serving struct {
+	log      *slog.Logger
+	listener net.Listener
+	handler  http.Handler
+	now      *server
+	before   *server // nil: nobody was told to go away
+	leaving  sync.WaitGroup
+}
+
+func (s *serving) goAway(ctx context.Context) {
+	t, ok := s.listener.(interface{ SetDeadline(time.Time) error })
+	if !ok || s.before != nil {
+		return
 	}
-	leaving.Wait()
-	return err
+	// Only a server that shuts down says so, and it must not take the listener with it.
+	first := s.now
+	s.leaving.Go(func() { _ = first.Shutdown(ctx) }) // close waits for it and has its error
+	<-first.stopped
+	if t.SetDeadline(time.Time{}) != nil {
+		return // the listener is closed
+	}
+	s.before, s.now = first, serve(s.log, s.listener, s.handler)
+	s.now.SetKeepAlivesEnabled(false)
+}
+
+func (s *serving) close(ctx context.Context) error {
+	defer s.leaving.Wait()
+	if s.before == nil {
+		return s.now.close(ctx)
+	}
+	return errors.Join(s.before.close(ctx), s.now.close(ctx))
 }
 
 // server serves a listener that outlives it.
 type server struct {
 	*http.Server
-	ended   chan error    // why it accepts nothing more
-	stopped chan struct{} // closed when it does not
+	stopped chan struct{} // closed when it accepts nothing more
+	err     error         // why: to be read then
 }
 
 func serve(log *slog.Logger, l net.Listener, h http.Handler) *server {
@@ -66,7 +92,7 @@ func serve(log *slog.Logger, l net.Listener, h http.Handler) *server {
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true) // over TLS, where l has it
 	protocols.SetUnencryptedHTTP2(true)
-	s := &server{ended: make(chan error, 1), stopped: make(chan struct{}), Server: &http.Server{
+	s := &server{stopped: make(chan struct{}), Server: &http.Server{
 		Handler:     h,
 		Protocols:   protocols,
 		ConnContext: withConn,
@@ -81,7 +107,7 @@ func serve(log *slog.Logger, l net.Listener, h http.Handler) *server {
 	}}
 	go func() {
 		defer close(s.stopped)
-		s.ended <- s.Serve(lent{l})
+		s.err = s.Serve(lent{l})
 	}()
 	return s
 }
@@ -90,10 +116,11 @@ func (s *server) close(ctx context.Context) error {
 	if err := s.Shutdown(ctx); err != nil {
 		_ = s.Close() // what did not finish in time is cut
 	}
-	if err := <-s.ended; !errors.Is(err, http.ErrServerClosed) {
-		return err
+	<-s.stopped
+	if errors.Is(s.err, http.ErrServerClosed) {
+		return nil
 	}
-	return nil
+	return s.err
 }
 
 // lent is a listener that a server stops to accept from, instead of closing it.

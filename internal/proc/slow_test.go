@@ -47,7 +47,7 @@ func served(t *testing.T, h http.Handler, f func(t *testing.T, c net.Conn)) {
 		l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- proc.ServeHTTP(ctx, silent, l, h, func(context.Context, func()) {}) }()
+		go func() { ended <- proc.ServeHTTP(ctx, silent, l, h, nil, nil) }()
 		client, server := net.Pipe()
 		l.conns <- server
 		f(t, client)

@@ -16,6 +16,7 @@ const measureWait = 2 * time.Second
 func (r *Rooms) measure() {
 	log := &lookedAt{bus: r.Bus}
 	m := r.Metrics
+	r.Drain.Measure(m)
 	m.Gauge("tidings_log_last_sequence", "Sequence of the newest message of the log; NaN while the log cannot be reached.", func() float64 { return log.at(func(s bus.Usage) float64 { return float64(s.Last) }) })
 	m.Gauge("tidings_log_messages", "Messages that the log holds; NaN while the log cannot be reached.", func() float64 { return log.at(func(s bus.Usage) float64 { return float64(s.Messages) }) })
 	m.Gauge("tidings_log_bytes", "Bytes of the log; NaN while the log cannot be reached.", func() float64 { return log.at(func(s bus.Usage) float64 { return float64(s.Bytes) }) })

@@ -80,7 +80,7 @@ func (r *Rooms) openBus(ctx context.Context) (err error) {
 		return c.blame(err)
 	}
 	r.warnOfPlaintext(ctx)
-	if r.Bus, err = bus.Open(ctx, c.bus(r.role.onBus(), r.log)); err != nil {
+	if r.Bus, err = r.awaitBus(ctx); err != nil {
 		return fmt.Errorf("open the bus: %w", c.blame(err))
 	}
 	files := c.access().Files()

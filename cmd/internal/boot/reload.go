@@ -30,17 +30,25 @@ func (r *Rooms) run(ctx context.Context) error {
 	defer look.Stop()
 	for {
 		select {
+		case <-r.emptying():
+			r.empty(ctx)
 		case <-r.hangups:
 			r.again(ctx)
 			r.look = r.config.look()
-			r.reload(ctx, fail)
+			if !r.Drain.Wanted() { // another edition would take work
+				r.reload(ctx, fail)
+			}
 		case <-look.C:
-			if r.config.Dev && r.changed() {
+			if r.config.Dev && !r.Drain.Wanted() && r.changed() {
 				r.reload(ctx, fail)
 			}
 		case <-ctx.Done():
 			if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 				return err
+			}
+			r.Drain.Begin()
+			if r.emptying() != nil {
+				r.empty(ctx)
 			}
 			return nil
 		}

@@ -37,6 +37,9 @@ type Rooms struct {
 	Bus     *bus.Bus
 	Metrics *proc.Metrics
 	Quota   *quota.Limiter
+	// Drain empties the process before it ends. Of one that has clients the edge is
+	// emptied, and calls Run.
+	Drain   *proc.Drain
 	revoked *revoke.List
 
 	config   Config
@@ -51,6 +54,9 @@ type Rooms struct {
 	away     atomic.Pointer[time.Time] // since when the bus is away; nil when it is there
 	// undelivered outlives editions, so that a reload forgets nothing.
 	undelivered *soap.Undelivered
+
+	clients func() int // nil: there are none
+	emptied bool       // nothing is taken any more
 
 	gate    sync.RWMutex
 	edition *Edition // in service
@@ -70,6 +76,9 @@ type Role struct {
 	// Console is where a person reads why a changed schema is refused, in
 	// development; nil: nowhere but in the log.
 	Console io.Writer
+	// Waiting is told why the process cannot start yet, again and again, while it
+	// waits for the servers of the bus; nil: Open fails instead.
+	Waiting func(why error)
 }
 
 // Switch moves the clients' subscriptions to another engine and calls between
@@ -80,11 +89,16 @@ type Switch func(e *graphql.Engine, between func())
 // the parts run, by those who have clients.
 func (r *Rooms) OnReload(s Switch) { r.move = s }
 
+// OnDrain says how many clients are left for a drain to send elsewhere. It is called
+// before the parts run, by those who have clients.
+func (r *Rooms) OnDrain(left func() int) { r.clients = left }
+
 // Open builds the rooms, and refuses a schema that stored records do not fit. An
 // error names the setting to mend where one is to blame. Close closes what was
 // built.
 func Open(ctx context.Context, c Config, role Role, log *slog.Logger) (*Rooms, error) {
 	r := &Rooms{Metrics: proc.NewMetrics(), config: c, role: role, log: log, patience: &bus.Patience{For: c.Retry}}
+	r.Drain = proc.NewDrain(r.left)
 	if c.NATSURL == "" { // the worker is lost with the process
 		r.patience.For = 0
 	}
@@ -197,7 +211,7 @@ func (r *Rooms) Parts() []proc.Part {
 
 // Routes are what the admin port serves beside the probes.
 func (r *Rooms) Routes() []proc.Route {
-	return []proc.Route{{Pattern: "POST /revoke", Handler: r.revoked}, {Pattern: "POST /erase", Handler: http.HandlerFunc(r.erase)}, r.Metrics.Route()}
+	return []proc.Route{{Pattern: "POST /revoke", Handler: r.revoked}, {Pattern: "POST /erase", Handler: http.HandlerFunc(r.erase)}, r.Drain.Route(), r.Metrics.Route()}
 }
 
 // awayGrace is how long the bus may be away before a process says that it is
@@ -211,10 +225,13 @@ func (r *Rooms) Started(ctx context.Context) error {
 	return r.current().started(ctx)
 }
 
-// Ready returns nil when the process can answer: the view has caught up with
+// Ready returns nil when the process can answer: it does not drain, the view has caught up with
 // the log once, a worker of its own takes work, tokens can be checked, and the
 // bus is there or was until a moment ago.
 func (r *Rooms) Ready() error {
+	if r.Drain.Wanted() {
+		return errors.New("draining")
+	}
 	if err := r.CaughtUp(); err != nil {
 		return err
 	}
@@ -226,9 +243,6 @@ func (r *Rooms) Ready() error {
 	}
 	if e := r.current(); !e.serves() {
 		return errors.New("the worker is not started yet")
-	}
-	if err := r.current().View.Ready(); err != nil {
-		return err
 	}
 	err := r.Bus.Ready()
 	if err == nil {

@@ -111,20 +111,23 @@ Usage:
   api log repair               mend the reservations of unique values
   api log renew                give a log that was restored from a backup an
                                identity of its own
+  api drain                    empty the process on this machine before it ends
   api bus setup                create the streams and buckets on an external bus
   api token                    print a token of the development key
   api version                  print which build this is
 
 Each says more with --help: api export --help.
 
-Signals: INT and TERM drain, then end; HUP reloads the schema, the registered
-operations, accounts and certificates.`,
+Signals: INT and TERM drain, then end, a second one ends at once; HUP reloads
+the schema, the registered operations, accounts and certificates.`,
 	"worker": `
 Usage:
   worker [settings]            carry out commands and SOAP calls for the bus
+  worker drain                 empty the process on this machine before it ends
   worker version               print which build this is
 
 Settings of api alone are taken, and have no effect.
 
-Signals: INT and TERM end; HUP reloads the schema and accounts.`,
+Signals: INT and TERM finish what was taken, then end, a second one ends at
+once; HUP reloads the schema and accounts.`,
 }
