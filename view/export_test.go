@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // Cache is a cache for tests.
@@ -104,6 +105,12 @@ func Statements(ctx context.Context, p *Projection) (n int, err error) {
 func Analyze(ctx context.Context, p *Projection) error {
 	_, err := p.conn.Exec(ctx, "ANALYZE")
 	return err
+}
+
+// Impatient takes the tables away from a projection that stalls for so long.
+func Impatient(o SharedOptions, stalled time.Duration) SharedOptions {
+	o.stalled = stalled
+	return o
 }
 
 // Silence is after how long without a sign of life a projection is cut off.

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,8 @@ var ErrTaken = errors.New("another process fills the shared view now")
 // Apply is called by one goroutine, the other methods by any.
 type Projection struct {
 	set
-	log *slog.Logger
+	log     *slog.Logger
+	stalled time.Duration
 
 	mu       sync.Mutex // one uses the connection at a time
 	conn     *pgx.Conn
@@ -54,6 +56,9 @@ const (
 	// after how long another takes it away.
 	heartbeat = 3 * time.Second
 	silence   = 15 * time.Second
+	// stalled is after how long it is taken away from one that began to send a
+	// statement and does not go on: it is frozen, or so is what is in between.
+	stalled = 30 * time.Second
 	// pastKept is how long it is kept what records were, for readers that lag behind.
 	pastKept = 5 * time.Minute
 	// stepEvery is how often what is older is deleted.
@@ -77,6 +82,7 @@ func OpenProjection(ctx context.Context, model *schema.Model, logID string, o Sh
 	if p.conn, err = pgx.ConnectConfig(ctx, c.ConnConfig); err != nil {
 		return nil, fmt.Errorf("open the projection: %w", err)
 	}
+	p.stalled = cmp.Or(o.stalled, stalled)
 	if err := p.open(ctx, logID, setPrefix(o.Prefix)); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the projection: %w", err), p.Close())
 	}
@@ -140,7 +146,9 @@ func (p *Projection) lock(ctx context.Context) error {
 	}
 }
 
-// cutOff ends the session of a holder that has done nothing for too long.
+// cutOff ends the session of a holder that has done nothing for too long, or for
+// whom a statement was begun that he does not send on. One that the server is at
+// work for is never ended, however long that takes: then it does not wait for him.
 func (p *Projection) cutOff(ctx context.Context) error {
 	var ended int
 	err := p.conn.QueryRow(ctx, `SELECT count(*) FILTER (WHERE pg_terminate_backend(a.pid))
@@ -149,7 +157,8 @@ func (p *Projection) cutOff(ctx context.Context) error {
 		AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 		AND l.classid::bigint = ($1::bigint >> 32) & 4294967295 AND l.objid::bigint = $1::bigint & 4294967295
 		AND a.usesysid = (SELECT oid FROM pg_roles WHERE rolname = current_user)
-		AND a.state <> 'active' AND a.state_change < clock_timestamp() - $2::interval`, p.key(), silence).Scan(&ended)
+		AND (a.state <> 'active' AND a.state_change < clock_timestamp() - $2::interval
+			OR a.wait_event_type = 'Client' AND a.state_change < clock_timestamp() - $3::interval)`, p.key(), silence, p.stalled).Scan(&ended)
 	if ended > 0 {
 		p.log.WarnContext(ctx, "the process that filled the shared view was silent; this one takes over")
 	}

@@ -29,6 +29,8 @@ type SharedOptions struct {
 	Prefix string
 	// Logger; nil is silent.
 	Logger *slog.Logger
+
+	stalled time.Duration // in tests: less than stalled
 }
 
 // Shared reads a view that processes share: tables in PostgreSQL, a set of its
