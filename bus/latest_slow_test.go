@@ -79,7 +79,7 @@ func slowToMakeConsumers(t *testing.T, addr string, asked *atomic.Int32, delay t
 					until.Store(time.Now().Add(delay).UnixNano())
 				}
 			})
-			go pass(client, behind, func([]byte) { time.Sleep(time.Until(time.Unix(0, until.Load()))) })
+			go pass(client, behind, func([]byte) { <-time.After(time.Until(time.Unix(0, until.Load()))) })
 		}
 	}()
 	return "nats://" + l.Addr().String()

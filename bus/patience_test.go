@@ -67,9 +67,7 @@ func TestWhoIsPatientGetsTheAnswerOfWhoComesLater(t *testing.T) {
 			}
 		})
 	}
-	for deadline := time.Now().Add(30 * time.Second); times.Load() < 60 && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
-	}
+	until(t, "each has asked some times", func() bool { return times.Load() >= 60 })
 	serving(t, server, echo)
 	wg.Wait()
 	if again.Load() != 0 {

@@ -119,8 +119,9 @@ func (p *line) serve(client net.Conn) {
 	p.conns[client], p.conns[server] = struct{}{}, struct{}{}
 	p.mu.Unlock()
 	var both sync.WaitGroup
-	both.Go(func() { p.pass(client, server, false) })
-	both.Go(func() { p.pass(server, client, true) })
+	unheard := make(chan struct{}) // closed when what the server says reaches nobody any more
+	both.Go(func() { p.answer(client, server, unheard) })
+	both.Go(func() { p.ask(server, client, unheard) })
 	both.Wait()
 	p.mu.Lock()
 	delete(p.conns, client)
@@ -128,30 +129,65 @@ func (p *line) serve(client net.Conn) {
 	p.mu.Unlock()
 }
 
-// pass copies; what goes to the server and is to be stored is lost now and then
-// right after, or its answer is.
-func (p *line) pass(to, from net.Conn, toServer bool) {
-	defer to.Close()
-	defer from.Close()
+// ask copies to the server. Now and then the client is gone right after something
+// that is to be stored, and the server reads that, and its end, all the same.
+func (p *line) ask(server, client net.Conn, unheard chan<- struct{}) {
+	defer client.Close()
 	buf := make([]byte, 64<<10)
 	for {
-		n, err := from.Read(buf)
+		n, err := client.Read(buf)
 		p.held.RLock()
-		lost := toServer && rand.IntN(40) == 0 && bytes.Contains(buf[:n], []byte("Tidings-Command"))
+		lost := rand.IntN(40) == 0 && bytes.Contains(buf[:n], []byte("Tidings-Command"))
 		if lost {
 			p.losses.Add(1)
-			_ = from.Close()
+			close(unheard)
+			_ = client.Close()
 		}
-		_, bad := to.Write(buf[:n])
+		_, bad := server.Write(buf[:n])
 		p.held.RUnlock()
-		if err != nil || bad != nil {
+		switch {
+		case lost:
+			_ = server.(*net.TCPConn).CloseWrite() // the server closes when it has read it
+			return
+		case err != nil, bad != nil:
+			_ = server.Close()
 			return
 		}
-		if lost {
-			_, _ = io.Copy(io.Discard, from)
-			time.Sleep(time.Millisecond) // the server reads it
+	}
+}
+
+// answer copies to the client, while it is there.
+func (p *line) answer(client, server net.Conn, unheard <-chan struct{}) {
+	defer client.Close()
+	defer server.Close()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := server.Read(buf)
+		p.held.RLock()
+		_, bad := client.Write(buf[:n])
+		p.held.RUnlock()
+		if err != nil {
 			return
 		}
+		select {
+		case <-unheard:
+			_, _ = io.Copy(io.Discard, server)
+			return
+		default:
+		}
+		if bad != nil {
+			return
+		}
+	}
+}
+
+// lasts waits for as long as something takes, or until the end.
+func lasts(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
 	}
 }
 
@@ -294,7 +330,7 @@ func (w *weather) one(ctx context.Context) {
 		again.Once = &resource.Once{Since: cmd.Once.Since}
 		results := make(chan error, 1)
 		go func() {
-			time.Sleep(time.Duration(rand.IntN(5)) * time.Millisecond)
+			lasts(ctx, time.Duration(rand.IntN(5))*time.Millisecond)
 			_, err := two.Submit(ctx, again)
 			results <- err
 		}()
@@ -421,21 +457,21 @@ func TestNothingIsLostOrDoneTwiceInAStorm(t *testing.T) {
 				err := worker().Run(running)
 				end()
 				if err != nil && ctx.Err() == nil {
-					time.Sleep(10 * time.Millisecond)
+					lasts(ctx, 10*time.Millisecond)
 				}
 			}
 		})
 		troubles.Go(func() {
 			for !w.over() {
-				time.Sleep(time.Duration(1000+rand.IntN(7000)) * time.Millisecond)
+				lasts(ctx, time.Duration(1000+rand.IntN(7000))*time.Millisecond)
 				if rand.IntN(3) > 0 {
 					p.cut()
 					continue
 				}
 				p.held.Lock()
-				time.Sleep(time.Duration(rand.IntN(600)) * time.Millisecond)
+				lasts(ctx, time.Duration(rand.IntN(600))*time.Millisecond)
 				if long > 30*time.Second && rand.IntN(5) == 0 {
-					time.Sleep(4 * time.Second)
+					lasts(ctx, 4*time.Second)
 				}
 				p.held.Unlock()
 			}
@@ -455,7 +491,7 @@ func TestNothingIsLostOrDoneTwiceInAStorm(t *testing.T) {
 		l := resource.NewLoader(loading.Bus, loading.Model, resource.LoadOptions{OnConflict: resource.ConflictReplace})
 		for !w.over() {
 			w.load(ctx, l, loading)
-			time.Sleep(50 * time.Millisecond)
+			lasts(ctx, 50*time.Millisecond)
 		}
 	})
 	for range 16 {

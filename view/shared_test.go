@@ -145,18 +145,18 @@ func TestAStatementWhoseTimeIsUpStopsInTheServer(t *testing.T) {
 		})
 	}
 	reading.Wait()
-	for deadline := time.Now().Add(20 * time.Second); ; {
-		n, err := view.Statements(t.Context(), v.projection)
-		if err != nil {
+	tick, late := time.NewTicker(20*time.Millisecond), time.After(20*time.Second)
+	defer tick.Stop()
+	for running := -1; running != 0; {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatalf("%d statements still run", running)
+		}
+		var err error
+		if running, err = view.Statements(t.Context(), v.projection); err != nil {
 			t.Fatal(err)
 		}
-		if n == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d statements still run", n)
-		}
-		time.Sleep(20 * time.Millisecond)
 	}
 	if n, err := v.Count(within(t), "Post", nil, ""); n != 200 || err != nil {
 		t.Errorf("%d records, %v", n, err)

@@ -192,7 +192,7 @@ func (d *slowDisk) serve(listener int) {
 		if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, uintptr(listener), receiveNotice, uintptr(unsafe.Pointer(&n))); e != 0 {
 			continue // who asked is gone
 		}
-		time.Sleep(time.Duration(d.delay.Load()))
+		<-time.After(time.Duration(d.delay.Load())) // so slow it is
 		r := response{id: n.id, flags: continueCall}
 		_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, uintptr(listener), sendResponse, uintptr(unsafe.Pointer(&r))) // who asked may be gone
 	}
