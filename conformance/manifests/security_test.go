@@ -1,6 +1,7 @@
 package manifests_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -79,9 +80,24 @@ func hasNoFloatingImages(t *testing.T, b built) {
 	for _, w := range b.workloads(t) {
 		for _, c := range w.containers() {
 			name, tag, tagged := strings.Cut(c.Image[strings.LastIndex(c.Image, "/")+1:], ":")
+			if name == "nats" && tag != natsVersion(t)+"-alpine" {
+				t.Errorf("%s: %s is not of the version that the tests are of", w, c.Image)
+			}
 			if !tagged && !strings.Contains(c.Image, "@sha256:") || tag == "latest" {
 				t.Errorf("%s: image %s of %s has no tag of its own", w, name, c.Name)
 			}
 		}
 	}
+}
+
+// natsVersion is that of the server which the product embeds and is tested with.
+func natsVersion(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "github.com/nats-io/nats-server/v2 v")
+	version, _, _ := strings.Cut(rest, "\n")
+	return version
 }

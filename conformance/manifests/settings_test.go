@@ -1,7 +1,6 @@
 package manifests_test
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -10,15 +9,9 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-// The program refuses variables that it does not know, and values that are none.
-func TestTheProgramKnowsEverySetting(t *testing.T) {
-	t.Parallel()
-	api := filepath.Join(t.TempDir(), "api")
-	compile := exec.CommandContext(t.Context(), "go", "build", "-C", "../..", "-o", api, "./cmd/api")
-	compile.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := compile.CombinedOutput(); err != nil {
-		t.Fatalf("build the api: %v\n%s", err, out)
-	}
+// knowsEverySetting: the program refuses variables that it does not know, and values
+// that are none.
+func knowsEverySetting(t *testing.T, bin string) {
 	for name, components := range everything(t) {
 		base, _, _ := strings.Cut(name, ", ")
 		b := build(t, name, overlay(t, base, components))
@@ -26,7 +19,7 @@ func TestTheProgramKnowsEverySetting(t *testing.T) {
 			if !w.ours() {
 				continue
 			}
-			show := exec.CommandContext(t.Context(), api, "--print-config")
+			show := exec.CommandContext(t.Context(), filepath.Join(bin, "api"), "--print-config")
 			show.Env = environment(t, b, w.pod.Spec.Containers[0])
 			if out, err := show.CombinedOutput(); err != nil {
 				t.Errorf("%s: %s: %s", name, w, out)

@@ -49,7 +49,6 @@ var custom = map[string][]string{
 	},
 	"github.com/envoyproxy/gateway@v1.6.0": {
 		"charts/gateway-helm/crds/generated/gateway.envoyproxy.io_backendtrafficpolicies.yaml",
-		"charts/gateway-helm/crds/generated/gateway.envoyproxy.io_clienttrafficpolicies.yaml",
 	},
 	"github.com/prometheus-operator/prometheus-operator@v0.85.0": {
 		"example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml",
