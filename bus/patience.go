@@ -31,6 +31,7 @@ type Patience struct {
 	Most  int
 	Bytes int
 
+	repeated atomic.Uint64
 	troubled atomic.Bool // somebody is away
 	mu       sync.Mutex
 	gone     map[string]*absence // by class of subjects
@@ -102,6 +103,7 @@ func (b *Bus) Persist(ctx context.Context, p *Patience, a Asked) (Message, error
 			}
 			return Message{}, err
 		}
+		p.repeated.Add(1)
 		if fault.Is(err, fault.Timeout) {
 			silence *= 2
 		}

@@ -44,7 +44,11 @@ func (h *Hub) claim(caller string) bool {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.countLocked(caller, h.opts.MaxPerCaller)
+	if h.countLocked(caller, h.opts.MaxPerCaller) {
+		return true
+	}
+	h.stats.refused[refusedCaller].Add(1)
+	return false
 }
 
 // release takes a connection off the count; an empty name was never claimed.
@@ -64,7 +68,6 @@ func (h *Hub) countLocked(name string, most int) bool {
 		return true
 	}
 	if h.callers[name] >= most {
-		h.stats.refused.Add(1)
 		return false
 	}
 	h.callers[name]++

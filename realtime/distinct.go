@@ -53,14 +53,14 @@ func (d distinct) Next(payload []byte, cursor string) bool {
 	if !d.push(d.next(payload, cursor)) {
 		return false
 	}
-	d.hub.stats.delivered.Add(1)
+	d.hub.stats.by[overStream].delivered.Add(1)
 	return true
 }
 
 // Try implements graphql.Trier.
 func (d distinct) Try(payload []byte, cursor string) (taken, full bool) {
 	if taken, full = d.try(d.next(payload, cursor)); taken {
-		d.hub.stats.delivered.Add(1)
+		d.hub.stats.by[overStream].delivered.Add(1)
 	}
 	return taken, full
 }

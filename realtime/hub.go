@@ -25,6 +25,7 @@ import (
 	"tidings/auth"
 	"tidings/bus"
 	"tidings/graphql"
+	"tidings/internal/proc"
 )
 
 // Engine runs operations. It is implemented by *graphql.Engine.
@@ -90,6 +91,8 @@ type Options struct {
 	// Bus carries to the process that holds such a stream what reaches another;
 	// nil: there is one process.
 	Bus *bus.Bus
+	// Metrics tell what the hub has and had to do; nil: nothing is told.
+	Metrics *proc.Metrics
 	// Logger; nil means silent.
 	Logger *slog.Logger
 }
@@ -163,6 +166,8 @@ type conn interface {
 	recheck()
 	// idle reports whether no operation runs.
 	idle() bool
+	// waiting is how many bytes wait to be written to it.
+	waiting() int
 }
 
 // NewHub returns a hub that serves connections with e and checks tokens with v.
@@ -174,6 +179,7 @@ func NewHub(e Engine, v *auth.Verifier, o Options) *Hub {
 		conns: map[conn]string{}, retired: map[conn]time.Time{}, callers: map[string]int{}, reservations: map[string]*reservation{},
 	}
 	h.parking.hub = h
+	h.measure(h.opts.Metrics)
 	for range runtime.GOMAXPROCS(0) {
 		h.writers = append(h.writers, newWriter(h))
 	}
@@ -214,14 +220,9 @@ type Stats struct {
 	Reserved   int    // event streams in single connection mode, open or not yet
 	Operations int    // running on them
 	Opened     uint64 // connections accepted in all
-	Refused    uint64 // connections refused: not ready, draining, or too many
+	Refused    uint64 // connections refused: not ready, draining, too many, or with wrong credentials
 	Delivered  uint64 // results queued for clients
-	Overflowed uint64 // connections ended because their queue was full
-}
-
-type counters struct {
-	sockets, streams, operations           atomic.Int64
-	opened, refused, delivered, overflowed atomic.Uint64
+	Overflowed uint64 // connections ended because their client did not read
 }
 
 // Stats returns the counts of this moment.
@@ -230,11 +231,18 @@ func (h *Hub) Stats() Stats {
 	h.mu.Lock()
 	reserved := len(h.reservations)
 	h.mu.Unlock()
-	return Stats{
-		Reserved: reserved,
-		Sockets:  int(c.sockets.Load()), Streams: int(c.streams.Load()), Operations: int(c.operations.Load()),
-		Opened: c.opened.Load(), Refused: c.refused.Load(), Delivered: c.delivered.Load(), Overflowed: c.overflowed.Load(),
+	s := Stats{
+		Reserved: reserved, Operations: int(c.operations.Load()), Overflowed: c.overflowed.Load(),
+		Sockets: int(c.by[overSocket].open.Load()), Streams: int(c.by[overStream].open.Load()),
 	}
+	for i := range c.by {
+		s.Opened += c.by[i].opened.Load()
+		s.Delivered += c.by[i].delivered.Load()
+	}
+	for i := range c.refused {
+		s.Refused += c.refused[i].Load()
+	}
+	return s
 }
 
 var (
@@ -253,13 +261,12 @@ func (h *Hub) enter(c conn, from netip.Addr) error {
 	}
 	address := h.addressOf(from)
 	if !h.countLocked(address, h.opts.MaxPerAddress) {
-		return errCrowded
+		return h.refused(refusedAddress, errCrowded)
 	}
 	h.conns[c] = address
 	h.retireLocked(c)
 	h.crowd = h.crowd || len(h.conns) == h.opts.MaxConnections
 	h.wg.Add(1)
-	h.stats.opened.Add(1)
 	return nil
 }
 
@@ -282,16 +289,13 @@ func (h *Hub) full() error {
 
 func (h *Hub) fullLocked() error {
 	if h.draining {
-		h.stats.refused.Add(1)
-		return errDraining
+		return h.refused(refusedDraining, errDraining)
 	}
 	if h.opts.Ready != nil && h.opts.Ready() != nil {
-		h.stats.refused.Add(1)
-		return errStarting
+		return h.refused(refusedStarting, errStarting)
 	}
 	if h.opts.MaxConnections > 0 && len(h.conns) >= h.opts.MaxConnections {
-		h.stats.refused.Add(1)
-		return errFull
+		return h.refused(refusedFull, errFull)
 	}
 	return nil
 }

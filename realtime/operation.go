@@ -165,7 +165,7 @@ func (op *operation) Next(payload []byte, _ string) bool {
 		return false
 	}
 	op.position = ""
-	s.hub.stats.delivered.Add(1)
+	s.hub.stats.by[overSocket].delivered.Add(1)
 	return true
 }
 
@@ -184,7 +184,7 @@ func (op *operation) Try(payload []byte, _ string) (taken, full bool) {
 		return false, false
 	}
 	op.position = ""
-	s.hub.stats.delivered.Add(1)
+	s.hub.stats.by[overSocket].delivered.Add(1)
 	return true, false
 }
 

@@ -147,7 +147,7 @@ func (op *posted) Next(payload []byte, _ string) bool {
 	if op.done || !op.stream.push(op.next(payload)) {
 		return false
 	}
-	op.res.hub.stats.delivered.Add(1)
+	op.res.hub.stats.by[overStream].delivered.Add(1)
 	return true
 }
 
@@ -159,7 +159,7 @@ func (op *posted) Try(payload []byte, _ string) (taken, full bool) {
 		return false, false
 	}
 	if taken, full = op.stream.try(op.next(payload)); taken {
-		op.res.hub.stats.delivered.Add(1)
+		op.res.hub.stats.by[overStream].delivered.Add(1)
 	}
 	return taken, full
 }

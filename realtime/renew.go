@@ -48,6 +48,7 @@ func (s *socket) renew(credentials string) {
 func (s *socket) expired() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.becauseLocked(byExpiry)
 	s.rejectLocked(closeForbidden, expired)
 }
 
@@ -56,6 +57,7 @@ func (s *socket) recheck() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.hub.valid(s.who); err != nil && s.acked {
+		s.becauseLocked(endOf(s.who))
 		s.rejectLocked(closeForbidden, fault.Of(err).Message)
 	}
 }
@@ -169,21 +171,22 @@ func (st *stream) recheck() {
 		err = res.valid()
 	}
 	if err != nil {
-		st.dismiss(fault.Of(err).Message)
+		st.dismiss(fault.Of(err).Message, endOf(who))
 	}
 }
 
-func (st *stream) expired() { st.dismiss(expired) }
+func (st *stream) expired() { st.dismiss(expired, byExpiry) }
 
 // dismiss ends the stream for a reason that the client is told, so that it comes
 // back with other credentials. The one query or mutation of a stream is answered.
-func (st *stream) dismiss(why string) {
+func (st *stream) dismiss(why string, cause ending) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.out.shut {
 		return
 	}
 	st.why, st.draining = why, true
+	st.becauseLocked(cause)
 	if st.running == 0 || st.res != nil {
 		st.comeBackLocked()
 	}

@@ -124,6 +124,7 @@ func (h *Hub) openReserved(w http.ResponseWriter, r *http.Request, who auth.Prin
 	e := errand{Do: doOpen, Who: who, Ticket: r.Header.Get("Authorization") == ""}
 	res, begin, err := h.take(r, st, nameOf(token), e)
 	if err != nil {
+		st.because(byProtocol)
 		refuseErrand(w, err)
 		return
 	}

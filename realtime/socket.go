@@ -42,6 +42,7 @@ func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	from := quota.Client(r.Context())
 	if h.crowded(from) {
+		h.stats.refused[refusedAddress].Add(1)
 		refuseMany(w, tooManyFrom)
 		return
 	}
@@ -62,7 +63,7 @@ func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request) {
 		h.tooLate(ws, err)
 		return
 	}
-	h.stats.sockets.Add(1)
+	h.stats.by[overSocket].begin()
 	go s.serve()
 }
 
@@ -126,11 +127,12 @@ type socket struct {
 	nextPing time.Time
 	deadline time.Time // when a silent connection is given up
 	place    place     // the parking's
+	why      ending    // it ends
 }
 
 func newSocket(h *Hub, ws *websocket.Conn, who auth.Principal) *socket {
 	d := cmp.Or(dialectOf(ws.Subprotocol()), modern)
-	s := &socket{hub: h, ws: ws, raw: descriptor(ws.NetConn()), writer: h.nextWriter(), dialect: d, who: who, ops: map[string]*operation{}}
+	s := &socket{hub: h, ws: ws, raw: descriptor(ws.NetConn()), writer: h.nextWriter(), dialect: d, who: who, why: unknown, ops: map[string]*operation{}}
 	ws.SetPingHandler(func(data string) error {
 		s.send(item{opcode: opPong, head: data})
 		return nil
@@ -197,6 +199,7 @@ func (s *socket) ping() {
 	defer s.mu.Unlock()
 	now := time.Now()
 	if !now.Before(s.deadline) {
+		s.becauseLocked(byIdleness)
 		s.cut()
 		return
 	}
@@ -341,16 +344,39 @@ func (s *socket) executed() {
 
 func (s *socket) restartLocked() {
 	if s.draining && s.running == 0 {
+		s.becauseLocked(s.hub.letGo())
 		s.closeLocked(closeRestart, "this process lets its connections go; connect again and resume by cursor")
 	}
 }
 
-func (s *socket) abort() { s.cut() }
+func (s *socket) abort() {
+	s.because(byDrain)
+	s.cut()
+}
 
 // cut closes the connection, which whoever reads it finds out.
 func (s *socket) cut() {
 	s.ws.Close()
 	s.hub.parking.wake(s)
+}
+
+func (s *socket) waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.bytes
+}
+
+// because notes why the socket ends, unless that is known.
+func (s *socket) because(why ending) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.becauseLocked(why)
+}
+
+func (s *socket) becauseLocked(why ending) {
+	if s.why == unknown {
+		s.why = why
+	}
 }
 
 func (s *socket) idle() bool {

@@ -65,7 +65,8 @@ func (s *socket) wait() {
 func (s *socket) over(err error) {
 	defer s.hub.leave(s)
 	defer s.hub.parking.leave(s)
-	defer s.hub.stats.sockets.Add(-1)
+	s.because(byError) // if nobody knows better
+	defer s.hub.stats.by[overSocket].end(s.why)
 	s.hub.release(s.caller)
 	s.finish()
 	if _, closed := errors.AsType[*websocket.CloseError](err); !closed {

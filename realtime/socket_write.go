@@ -1,6 +1,8 @@
 package realtime
 
 import (
+	"errors"
+	"os"
 	"slices"
 	"time"
 
@@ -24,11 +26,19 @@ func (s *socket) pushLocked(it item) bool {
 	}
 	s.turnLocked()
 	if !s.out.push(it, s.hub.opts.MaxQueue) {
-		s.hub.stats.overflowed.Add(1)
+		s.slowLocked()
 		s.closeLocked(closeOverload, "the client reads too slowly; connect again and resume by cursor")
 		return false
 	}
 	return true
+}
+
+// slowLocked notes that the socket ends because its client does not read.
+func (s *socket) slowLocked() {
+	if s.why == unknown {
+		s.why = bySlowness
+		s.hub.stats.overflowed.Add(1)
+	}
 }
 
 // turnLocked has what is about to be queued written.
@@ -54,6 +64,9 @@ func (s *socket) close(code int, text string) {
 
 // closeLocked queues a close frame behind what waits and accepts nothing more.
 func (s *socket) closeLocked(code int, text string) {
+	if !s.out.shut {
+		s.becauseLocked(endingOf(code))
+	}
 	s.lastLocked(closeItem(code, text))
 }
 
@@ -61,6 +74,7 @@ func (s *socket) closeLocked(code int, text string) {
 func (s *socket) echoClose(code int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.becauseLocked(byClient)
 	s.out.items = nil
 	if code == websocket.CloseNoStatusReceived {
 		s.lastLocked(item{opcode: opClose})
@@ -128,13 +142,16 @@ func (s *socket) write(rest []byte, left, items []item) {
 		items = s.take()
 		left = items
 	}
-	s.broken()
+	s.broken(err)
 }
 
 // broken ends a connection that cannot be written to; the reader notices.
-func (s *socket) broken() {
+func (s *socket) broken(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		s.slowLocked()
+	}
 	s.out.end()
 	s.writing = false
 	s.cut()

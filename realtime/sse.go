@@ -67,20 +67,21 @@ func (h *Hub) SSE(w http.ResponseWriter, r *http.Request) {
 
 // newStream registers a stream that answers the request. closeStream ends it.
 func (h *Hub) newStream(w http.ResponseWriter, r *http.Request) (*stream, error) {
-	st := &stream{hub: h, rc: http.NewResponseController(w), w: w, wake: make(chan struct{}, 1)}
+	st := &stream{hub: h, rc: http.NewResponseController(w), w: w, wake: make(chan struct{}, 1), cause: unknown}
 	st.ctx, st.cancel = context.WithCancel(r.Context())
 	if err := h.enter(st, quota.Client(r.Context())); err != nil {
 		st.cancel()
 		return nil, err
 	}
-	h.stats.streams.Add(1)
+	h.stats.by[overStream].begin()
 	return st, nil
 }
 
 func (h *Hub) closeStream(st *stream) {
 	st.cancel()
 	st.leave()
-	h.stats.streams.Add(-1)
+	st.because(byClient) // if nobody knows better
+	h.stats.by[overStream].end(st.cause)
 	h.leave(st)
 }
 

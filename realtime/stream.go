@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -34,6 +35,7 @@ type stream struct {
 	expiry   *time.Timer    // of them; nil: not known yet
 	res      *reservation   // in single connection mode
 	sub      *subscription  // of distinct connections; nil when it is none, or has not begun
+	cause    ending         // of its end
 }
 
 // open sends the header at once, so that the client knows it is connected.
@@ -118,10 +120,10 @@ func (st *stream) write(b []byte) error {
 			return err
 		}
 		if _, err := st.w.Write(b[:n]); err != nil {
-			return err
+			return st.unread(err)
 		}
 		if err := st.rc.Flush(); err != nil {
-			return err
+			return st.unread(err)
 		}
 		b = b[n:]
 	}
@@ -144,7 +146,7 @@ func (st *stream) push(it item) bool {
 		return false
 	}
 	if !st.out.push(it, st.hub.opts.MaxQueue) {
-		st.hub.stats.overflowed.Add(1)
+		st.slowLocked()
 		st.comeBackLocked()
 		return false
 	}
@@ -177,6 +179,7 @@ func (st *stream) finish(it item) {
 	st.out.items = append(st.out.items, it)
 	st.out.bytes += it.size() + overhead
 	st.out.close()
+	st.becauseLocked(byEnd)
 	st.last = true
 	st.notify()
 }
@@ -227,6 +230,7 @@ func (st *stream) drain() {
 
 func (st *stream) restartLocked() {
 	if st.draining && st.running == 0 {
+		st.becauseLocked(st.hub.letGo())
 		st.comeBackLocked()
 	}
 }
@@ -265,9 +269,10 @@ func (st *stream) executed() {
 }
 
 func (st *stream) abort() {
-	st.cancel()
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	st.becauseLocked(byDrain)
+	st.cancel()
 	if !st.left {
 		_ = st.rc.SetWriteDeadline(time.Now()) // ends a write that is under way; best effort
 	}
@@ -286,3 +291,40 @@ func (st *stream) leave() {
 }
 
 func (st *stream) idle() bool { return false }
+
+func (st *stream) waiting() int {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.out.bytes
+}
+
+// because notes why the stream ends, unless that is known.
+func (st *stream) because(why ending) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.becauseLocked(why)
+}
+
+func (st *stream) becauseLocked(why ending) {
+	if st.cause == unknown {
+		st.cause = why
+	}
+}
+
+// slowLocked notes that the stream ends because its client does not read.
+func (st *stream) slowLocked() {
+	if st.cause == unknown {
+		st.cause = bySlowness
+		st.hub.stats.overflowed.Add(1)
+	}
+}
+
+// unread notes it when a write has failed for that.
+func (st *stream) unread(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		st.slowLocked()
+	}
+	return err
+}

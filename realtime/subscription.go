@@ -40,6 +40,14 @@ type subscription struct {
 	at     string // while it is paused: the cursor after which it goes on
 }
 
+// transport is what carries its results.
+func (s *subscription) transport() transport {
+	if _, socket := s.out.(*operation); socket {
+		return overSocket
+	}
+	return overStream
+}
+
 // begin subscribes at the engine of the moment.
 func (s *subscription) begin(after string) (failed *graphql.Response) {
 	s.hub.subs.add(s) // before an engine is chosen: Switch must not overlook it

@@ -78,8 +78,9 @@ func (h *Hub) replace(e Engine, between func()) (old *tenure, paused []*subscrip
 
 // registry holds the subscriptions of a hub. Its lock is below all others.
 type registry struct {
-	mu  sync.Mutex
-	set map[*subscription]struct{}
+	mu   sync.Mutex
+	set  map[*subscription]struct{}
+	live [transports]int
 }
 
 func (r *registry) add(s *subscription) {
@@ -88,13 +89,26 @@ func (r *registry) add(s *subscription) {
 	if r.set == nil {
 		r.set = map[*subscription]struct{}{}
 	}
-	r.set[s] = struct{}{}
+	if _, there := r.set[s]; !there {
+		r.set[s] = struct{}{}
+		r.live[s.transport()]++
+	}
 }
 
 func (r *registry) remove(s *subscription) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.set, s)
+	if _, there := r.set[s]; there {
+		delete(r.set, s)
+		r.live[s.transport()]--
+	}
+}
+
+// count is how many there are over each transport.
+func (r *registry) count() [transports]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.live
 }
 
 func (r *registry) all() []*subscription {

@@ -95,7 +95,7 @@ func (w *writer) serve(s *socket) {
 	rest, left, err := w.write(s, items)
 	switch {
 	case err != nil:
-		s.broken()
+		s.broken(err)
 	case rest != nil:
 		w.hub.wg.Go(func() { s.write(rest, left, items) })
 	default:

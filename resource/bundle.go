@@ -57,7 +57,7 @@ type part struct {
 // again until ctx ends (within 10 s when that has no deadline). Errors as
 // Client.Transact.
 func (w *Worker) CarryAll(ctx context.Context, t Transaction) (records []Record, err error) {
-	defer func() { w.count("", "transaction", err) }()
+	defer func() { w.count("", verbTransaction, err) }()
 	ctx, cancel := inTime(ctx)
 	defer cancel()
 	b, err := w.bundle(t)

@@ -12,6 +12,7 @@ import (
 	"tidings/auth"
 	"tidings/bus"
 	"tidings/fault"
+	"tidings/internal/proc"
 	"tidings/schema"
 	"tidings/view"
 )
@@ -26,6 +27,9 @@ type Client struct {
 	here  *Worker // nil: every command goes over the bus
 
 	patience *bus.Patience // nil: no command is sent again
+
+	waiting *proc.Level
+	took    *proc.Histogram // nil: nobody asks how long commands take
 }
 
 // NewClient returns a client. The feed must be the one that fills the view;
@@ -122,10 +126,19 @@ func (c *Client) Submit(ctx context.Context, cmd Command) (Record, error) {
 	if !named {
 		cmd.ID = newID()
 	}
+	done := c.sent(string(cmd.Verb))
+	record, err := c.submit(ctx, cmd, named)
+	done(err)
+	if err == nil {
+		c.settle(ctx, record.Seq)
+	}
+	return record, err
+}
+
+// submit has a command carried out here or, when there is no place, by others.
+// The caller has named it if its id is not one of ours.
+func (c *Client) submit(ctx context.Context, cmd Command, named bool) (Record, error) {
 	if record, done, err := c.carryHere(ctx, cmd); done {
-		if err == nil {
-			c.settle(ctx, record.Seq)
-		}
 		return record, err
 	}
 	m, err := c.persist(ctx, c.bus.Subjects().Command(cmd.Type, string(cmd.Verb)), named, cmd.Once, func(once *Once) any {
@@ -138,7 +151,6 @@ func (c *Client) Submit(ctx context.Context, cmd Command) (Record, error) {
 	if err := json.Unmarshal(m.Data, &r); err != nil {
 		return Record{}, fmt.Errorf("decode the worker's reply: %w", err)
 	}
-	c.settle(ctx, r.Seq)
 	return Record{Raw: r.Record, Seq: r.Seq}, nil
 }
 

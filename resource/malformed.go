@@ -37,8 +37,14 @@ const maxLeftOut = 10_000
 func newLeftOut(reader string, m *proc.Metrics, log *slog.Logger) *leftOut {
 	return &leftOut{
 		reader: reader, log: log, prev: map[uint64]uint64{}, types: map[string]struct{}{},
-		counter: m.Counter("tidings_log_left_out_total", "Messages of the log that were left out: malformed (subject, kind, json, id, reservation), or of a type that the schema does not have.", "reader", "reason"),
+		counter: m.Counter("tidings_log_left_out_total", "Messages of the log that were left out: malformed (subject, kind, json, id, reservation), or of a type that the schema does not have.", "reader", "reason").
+			Closed([]string{reader}, leftOutReasons),
 	}
+}
+
+// leftOutReasons are why messages are left out.
+var leftOutReasons = []string{
+	string(MalformedSubject), string(MalformedKind), string(MalformedJSON), string(MalformedID), string(MalformedReservation), "type",
 }
 
 // tell says that a message is left out.

@@ -73,10 +73,12 @@ func (c *Client) Transact(ctx context.Context, t Transaction) ([]Record, error) 
 	if !named {
 		t.ID = newID()
 	}
+	answered := c.sent(verbTransaction)
 	records, done, err := c.transactHere(ctx, t)
 	if !done {
 		records, err = c.transactThere(ctx, t, named)
 	}
+	answered(err)
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,11 @@ func NewWorker(b *bus.Bus, m *schema.Model, o WorkerOptions) *Worker {
 		w.log = slog.New(slog.DiscardHandler)
 	}
 	w.left = newLeftOut("worker", o.Metrics, w.log)
-	w.commands = o.Metrics.Counter("tidings_commands_total", "Commands that were carried out or refused, by what they are and the code of the refusal.", "type", "verb", "code")
+	w.commands = o.Metrics.Counter("tidings_commands_total", "Commands that were carried out or refused, by what they are and the code of the refusal.", "type", "verb", "code").
+		Closed([]string{""}, []string{verbTransaction}, []string{"OK"})
+	for _, r := range m.Resources {
+		w.commands.Closed([]string{r.Name}, verbs[:3], []string{"OK"})
+	}
 	return w
 }
 

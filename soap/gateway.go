@@ -14,6 +14,7 @@ import (
 	"tidings/bus"
 	"tidings/fault"
 	"tidings/graphql"
+	"tidings/internal/proc"
 	"tidings/quota"
 	"tidings/schema"
 )
@@ -30,6 +31,7 @@ type Gateway struct {
 	addresses []string
 	// unanswered spares the log in an outage.
 	unanswered sparing
+	waiting    *proc.Level // for workers
 }
 
 // document is a printed WSDL.
@@ -53,7 +55,7 @@ func NewGateway(b *bus.Bus, m *schema.Model, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{bus: b, options: o, addresses: append([]string{base}, o.Addresses...)}
+	g := &Gateway{bus: b, options: o, addresses: append([]string{base}, o.Addresses...), waiting: bus.Waiting(o.Metrics)}
 	for _, c := range contracts {
 		for _, why := range c.left {
 			o.Logger.Warn("an operation of SOAP is left out: nobody could call it; let the field be null, or give it a default", slog.String("version", c.version), slog.String("operation", why))

@@ -18,6 +18,7 @@ func (g *Gateway) call(ctx context.Context, r *http.Request, h bus.Header, envel
 	if _, waits := ctx.Deadline(); waits || name == nil { // a pull is silent for as long as nothing happens
 		silence = 0
 	}
+	defer g.waiting.Rise()()
 	return g.bus.Persist(ctx, g.options.Patience, bus.Asked{
 		Subject: g.bus.Subjects().SOAP(g.offer(r).version, g.options.Service), Silence: silence,
 		Make: func(again bool) (bus.Header, []byte, error) {

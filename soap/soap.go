@@ -27,6 +27,7 @@ import (
 	"strings"
 
 	"tidings/bus"
+	"tidings/internal/proc"
 	"tidings/job"
 	"tidings/quota"
 	"tidings/wssec"
@@ -98,6 +99,8 @@ type Options struct {
 	Undelivered *Undelivered
 	// Patience is the Gateway's with workers that are away; nil: none.
 	Patience *bus.Patience
+	// Metrics count calls; nil: nothing does.
+	Metrics *proc.Metrics
 	// Logger gets failures of ours with their request id; nil is silent.
 	// Passwords, tokens and envelopes are never logged.
 	Logger *slog.Logger

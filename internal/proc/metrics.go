@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -20,28 +19,36 @@ import (
 // Names begin with tidings_ and end with the unit: _total for what only grows,
 // otherwise _bytes, _seconds, or what is counted. To register a name again gives
 // what is there: an edition of the schema that follows another goes on counting.
+//
+// Who registers a metric whose labels have a closed set of values says so by
+// Closed: all of its series are there from the first scrape on, with 0, so that
+// rates and alerts work before anything has happened. The values of other labels
+// are bounded.
 type Metrics struct {
 	registry *prometheus.Registry
 
-	mu       sync.Mutex
-	known    []Metric
-	counters map[string]*Counter
-	gauges   map[string]*atomic.Pointer[func() float64]
+	mu         sync.Mutex
+	known      []Metric
+	counters   map[string]*Counter
+	histograms map[string]*Histogram
+	levels     map[string]*Level
+	readings   map[string]*reading
 }
 
 // Metric describes one.
 type Metric struct {
 	Name, Help string
+	Kind       string // counter, gauge or histogram
 	Labels     []string
 }
 
 // NewMetrics returns those of this process: what Go and the operating system tell
 // of it (go_… and process_…), and which build it is.
 func NewMetrics() *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry(), counters: map[string]*Counter{}, gauges: map[string]*atomic.Pointer[func() float64]{}}
+	m := &Metrics{registry: prometheus.NewRegistry(), counters: map[string]*Counter{}, histograms: map[string]*Histogram{}, levels: map[string]*Level{}, readings: map[string]*reading{}}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	b := ThisBuild()
-	m.describe("tidings_build_info", "1, with the build in its labels.", []string{"version", "revision", "go"})
+	m.describe("tidings_build_info", "gauge", "1, with the build in its labels.", []string{"version", "revision", "go"})
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "tidings_build_info", Help: "1, with the build in its labels.",
 		ConstLabels: prometheus.Labels{"version": b.Version, "revision": b.Revision, "go": b.Go},
@@ -49,86 +56,6 @@ func NewMetrics() *Metrics {
 	info.Set(1)
 	m.registry.MustRegister(info)
 	return m
-}
-
-// maxSeries is how many different labels a counter tells apart. What comes beyond
-// counts under the label "other": labels come from the outside now and then.
-const maxSeries = 500
-
-// Counter is a number that only grows, or one for each value of its labels.
-type Counter struct {
-	vec    *prometheus.CounterVec
-	labels int
-
-	mu     sync.Mutex
-	series map[string]struct{}
-}
-
-// Counter returns the counter of that name, which ends with _total.
-func (m *Metrics) Counter(name, help string, labels ...string) *Counter {
-	if m == nil {
-		return nil
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if c := m.counters[name]; c != nil {
-		return c
-	}
-	mustBeNamed(name, strings.HasSuffix(name, "_total"))
-	c := &Counter{
-		vec:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels),
-		labels: len(labels), series: map[string]struct{}{},
-	}
-	m.registry.MustRegister(c.vec)
-	m.counters[name] = c
-	m.describe(name, help, labels)
-	return c
-}
-
-// Add counts n more, under one value for each label.
-func (c *Counter) Add(n int, values ...string) {
-	if c == nil || n == 0 {
-		return
-	}
-	c.vec.WithLabelValues(c.bounded(values)...).Add(float64(n))
-}
-
-// bounded are the labels, or "other" for each of them when there are too many.
-func (c *Counter) bounded(values []string) []string {
-	if len(values) == 0 {
-		return values
-	}
-	key := strings.Join(values, "\x00")
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, known := c.series[key]; known {
-		return values
-	}
-	if len(c.series) == maxSeries {
-		return slices.Repeat([]string{"other"}, c.labels)
-	}
-	c.series[key] = struct{}{}
-	return values
-}
-
-// Gauge has a number read at each scrape; the function may run concurrently and
-// must be quick. It takes the place of one that was registered under the name.
-func (m *Metrics) Gauge(name, help string, value func() float64) {
-	if m == nil {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if g := m.gauges[name]; g != nil {
-		g.Store(&value)
-		return
-	}
-	mustBeNamed(name, !strings.HasSuffix(name, "_total"))
-	g := new(atomic.Pointer[func() float64])
-	g.Store(&value)
-	m.gauges[name] = g
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return (*g.Load())() }))
-	m.describe(name, help, nil)
 }
 
 var metricName = regexp.MustCompile(`^tidings_[a-z][a-z_]*[a-z]$`)
@@ -140,8 +67,8 @@ func mustBeNamed(name string, fits bool) {
 	}
 }
 
-func (m *Metrics) describe(name, help string, labels []string) {
-	m.known = append(m.known, Metric{Name: name, Help: help, Labels: labels})
+func (m *Metrics) describe(name, kind, help string, labels []string) {
+	m.known = append(m.known, Metric{Name: name, Help: help, Kind: kind, Labels: labels})
 }
 
 // Known lists the metrics of our own, by name.

@@ -90,6 +90,7 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 	}
 	e.Client = resource.NewClient(r.Bus, e.Model, e.View, e.Feed)
 	e.Client.Persist(r.patience)
+	e.Client.Measure(r.Metrics)
 	persisted, err := r.persisted()
 	if err != nil {
 		return err
@@ -129,7 +130,7 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 		TrustTransport: c.Dev || c.TrustTransport, MaxEnvelope: c.MaxEnvelope,
 		SOAPAction: soap.ActionRule(c.SOAPAction), Partial: soap.PartialRule(c.SOAPPartial),
 		Ready: e.Feed.Ready(), WaitFor: e.Client.WaitFor,
-		Quota: r.Quota, Replays: r.replays, Undelivered: r.undelivered, Keys: r.soapKeys, Jobs: r.jobs, Logger: r.log, Patience: r.patience,
+		Quota: r.Quota, Replays: r.replays, Undelivered: r.undelivered, Keys: r.soapKeys, Jobs: r.jobs, Metrics: r.Metrics, Logger: r.log, Patience: r.patience,
 		Shown: shown,
 	}
 	if r.role.Edge {

@@ -14,6 +14,11 @@ const measureWait = 2 * time.Second
 
 // measure registers what the rooms know as numbers.
 func (r *Rooms) measure() {
+	r.MeasureReady(r.Ready)
+	r.measureBus()
+	if r.role.Edge {
+		r.measureEdge()
+	}
 	log := &lookedAt{bus: r.Bus}
 	m := r.Metrics
 	r.Drain.Measure(m)

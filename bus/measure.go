@@ -1,0 +1,34 @@
+package bus
+
+import (
+	"iter"
+	"maps"
+
+	"github.com/sony/gobreaker/v2"
+
+	"tidings/internal/proc"
+)
+
+// Waiting counts who waits for a worker, whatever was sent to it.
+func Waiting(m *proc.Metrics) *proc.Level {
+	return m.Level("tidings_commands_waiting", "Commands and SOAP calls that were sent and are not answered: what there is to do for workers.")
+}
+
+// Reconnects is how many times the connection was lost and came back.
+func (b *Bus) Reconnects() uint64 { return b.nc.Stats().Reconnects }
+
+// Breakers are the circuit breakers that there are by now, at most 1,001, and
+// whether calls are held back there: the name is the beginning of the subjects
+// that one guards.
+func (b *Bus) Breakers() iter.Seq2[string, bool] {
+	b.breakers.mu.Lock()
+	defer b.breakers.mu.Unlock()
+	open := make(map[string]bool, len(b.breakers.by))
+	for name, one := range b.breakers.by {
+		open[name] = one.State() != gobreaker.StateClosed
+	}
+	return maps.All(open)
+}
+
+// Repeated is how many requests were sent once more.
+func (p *Patience) Repeated() uint64 { return p.repeated.Load() }
