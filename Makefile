@@ -5,7 +5,7 @@ SHELL := /bin/bash
 export GORACE := atexit_sleep_ms=0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-.PHONY: run build test help ci format vet staticcheck generated configuration manifests race conformance postgres clients soap-clients chaos bench fuzz
+.PHONY: run build test help ci format vet staticcheck generated configuration licences manifests vulncheck race conformance postgres clients soap-clients chaos bench fuzz container-tools image dist
 
 run: build ## start everything in one process on :8080, with the example schema
 	bin/api --dev --schema examples/social --data $(or $(DATA),data)
@@ -20,7 +20,7 @@ test: ## all tests that need nothing but Go
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-ci: format vet staticcheck generated manifests race conformance ## what every change must pass
+ci: format vet staticcheck generated manifests vulncheck race conformance ## what every change must pass
 
 format: ## fail on files that gofmt would change
 	@out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "gofmt these:"; echo "$$out"; exit 1; }
@@ -32,10 +32,25 @@ vet:
 staticcheck:
 	go run $(STATICCHECK) ./...
 
-generated: build ## fail when the printed contract, or docs/configuration.md, is not the one in the tree, or breaks a locked version
+generated: build ## fail when the printed contract, docs/configuration.md or the list of licences is not the one in the tree, breaks a locked version, or a licence came in that is not allowed
 	bin/api schema print --schema examples/social | diff -u examples/social/contract.graphql -
 	bin/api soap check --schema examples/social
 	go test -run '^TestTheManualSaysWhatTheSettingsAre$$' ./cmd/internal/boot
+	go run ./deploy/release licences | diff -u THIRD_PARTY_LICENSES.md -
+
+licences: ## write THIRD_PARTY_LICENSES.md from what is linked in
+	go run ./deploy/release licences > THIRD_PARTY_LICENSES.md
+
+# The database is asked for over the network: without one that is said, and
+# nothing is checked. VULNDB=file:///copy/of/it has it looked for elsewhere.
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
+VULNDB ?= https://vuln.go.dev
+vulncheck: ## known vulnerabilities of what is called, where the Go vulnerability database can be had
+	@case '$(VULNDB)' in \
+	  file://*) test -e '$(VULNDB:file://%=%)/index/db.json' ;; \
+	  *) curl -fsS -m 20 -o /dev/null '$(VULNDB)/index/db.json' ;; \
+	esac || { echo 'vulncheck: SKIPPED, nothing was checked: $(VULNDB) cannot be reached'; exit 0; }; \
+	go run $(GOVULNCHECK) -db '$(VULNDB)' ./...
 
 configuration: ## write docs/configuration.md from the settings
 	go test -run '^TestTheManualSaysWhatTheSettingsAre$$' ./cmd/internal/boot -update
@@ -94,3 +109,17 @@ fuzz: ## run every fuzz target for FUZZTIME
 	@for pkg in $$(go list ./...); do \
 	  for f in $$(go test -list '^Fuzz' $$pkg | grep ^Fuzz); do \
 	    echo "$$pkg $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; done; done
+
+# ---- what is given to others: docs/release.md
+
+container-tools: ## install what builds and runs images without an engine
+	@command -v buildah >/dev/null && command -v podman >/dev/null && command -v runc >/dev/null || \
+	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends buildah podman runc)
+conformance: container-tools # for conformance/image
+
+IMAGE ?= localhost/tidings:dev
+image: container-tools ## build the image with buildah: IMAGE=localhost/tidings:dev ARCHIVE=tidings.tar ARCHITECTURES='amd64 arm64'
+	deploy/image/build.sh $(IMAGE) '$(ARCHIVE)' $(ARCHITECTURES)
+
+dist: ## build all releases into dist: archives, bills of materials, checksums
+	go run ./deploy/release dist dist

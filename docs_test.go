@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -31,6 +32,7 @@ func TestLinksOfTheDocumentationLeadSomewhere(t *testing.T) {
 		}
 		pages = append(pages, found...)
 	}
+	pages = slices.DeleteFunc(pages, func(p string) bool { return p == "THIRD_PARTY_LICENSES.md" }) // it quotes others
 	for _, page := range pages {
 		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
 			file, heading, _ := strings.Cut(m[1], "#")
@@ -47,7 +49,35 @@ func TestLinksOfTheDocumentationLeadSomewhere(t *testing.T) {
 	}
 }
 
+// What a page says is tested is: the test that it names is there.
+func TestTestsThatTheDocumentationNamesExist(t *testing.T) {
+	t.Parallel()
+	exists := map[string]bool{}
+	for _, s := range sources(t) {
+		if !s.test {
+			continue
+		}
+		for _, m := range testFunc.FindAllStringSubmatch(read(t, s.file), -1) {
+			exists[m[1]] = true
+		}
+	}
+	for _, page := range []string{"SECURITY.md"} {
+		named := testName.FindAllStringSubmatch(read(t, page), -1)
+		if len(named) == 0 {
+			t.Errorf("%s names no tests", page)
+		}
+		for _, m := range named {
+			if !exists[m[1]] {
+				t.Errorf("%s: there is no %s", page, m[1])
+			}
+		}
+	}
+}
+
 var (
+	testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	testName = regexp.MustCompile("`(Test\\w+)`")
+
 	link    = regexp.MustCompile(`\]\(([^):\s]+)\)`) // those with a scheme lead elsewhere
 	title   = regexp.MustCompile("(?m)^#+ (.*)$")
 	dropped = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
