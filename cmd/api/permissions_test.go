@@ -40,9 +40,19 @@ type guarded struct {
 	denied []string // what it has denied
 }
 
-// startGuarded runs a server with the example configuration. The password of each
-// role is its name and "-password".
-func startGuarded(t *testing.T) *guarded {
+// oneAccount is a configuration with all three roles in one account, which is
+// less safe (docs/nats.md).
+const oneAccount = `jetstream { store_dir: data/nats }
+accounts { ALL { jetstream: enabled, users: [
+  { user: worker, password: $TIDINGS_WORKER_PASSWORD, permissions: { include ./worker.conf } }
+  { user: admin, password: $TIDINGS_ADMIN_PASSWORD, permissions: { include ./admin.conf } }
+  { user: api, password: $TIDINGS_API_PASSWORD, permissions: { include ./api.conf } }
+] } }
+`
+
+// startGuarded runs a server with the example configuration, or another one. The
+// password of each role is its name and "-password".
+func startGuarded(t *testing.T, another ...string) *guarded {
 	t.Helper()
 	dir := t.TempDir()
 	files, err := filepath.Glob(filepath.Join(permissions, "*.conf"))
@@ -53,6 +63,9 @@ func startGuarded(t *testing.T) *guarded {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if filepath.Base(file) == "server.conf" && len(another) > 0 {
+			text = []byte(another[0])
 		}
 		text = regexp.MustCompile(`\$TIDINGS_(API|WORKER|ADMIN)_PASSWORD`).ReplaceAllFunc(text, func(name []byte) []byte {
 			role, _, _ := bytes.Cut(bytes.TrimPrefix(name, []byte("$TIDINGS_")), []byte("_"))
@@ -183,6 +196,24 @@ func TestThePermissionsAreEnoughForEverything(t *testing.T) {
 			t.Errorf("an api wrote:\n%s", text)
 		}
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.denied) > 0 {
+		t.Errorf("the server denied:\n%s", strings.Join(g.denied, "\n"))
+	}
+}
+
+// Without an account of their own apis are served just so.
+func TestThePermissionsAreEnoughInOneAccount(t *testing.T) {
+	t.Parallel()
+	g, data := startGuarded(t, oneAccount), filepath.Join(t.TempDir(), "data")
+	if err := run(t.Context(), []string{"bus", "setup"}, g.environ("admin"), io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	g.worker(t, data)
+	admin := freeAddress(t)
+	one, two := startWith(t, g.environ("api"), data, "--admin", admin), startWith(t, g.environ("api"), data)
+	scenario(t, one, two, admin)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.denied) > 0 {
