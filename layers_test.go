@@ -20,6 +20,7 @@ var floors = map[string]int{
 	"fault":             1, // failures have a closed set of codes and a message that is safe to show
 	"schema":            1, // compiles annotated SDL into one immutable model; prints contracts
 	"internal/proc":     1, // what both mains share: logger, signals, listeners, admin port, metrics, running parts side by side
+	"internal/trace":    1, // says where the time of a request went, across processes
 	"web":               1, // what browsers load
 	"internal/rawjson":  1, // finds members and items of JSON in place, and decodes values without losing digits
 	"auth":              2, // turns a token, a password, a digest or a certificate into a Principal
@@ -42,7 +43,7 @@ var floors = map[string]int{
 }
 
 // testRooms serve tests only: product code must not import them.
-var testRooms = []string{"bus/bustest", "internal/proc/proctest", "resource/resourcetest", "view/viewtest"}
+var testRooms = []string{"bus/bustest", "internal/trace/tracetest", "internal/proc/proctest", "resource/resourcetest", "view/viewtest"}
 
 // outside holds no product code; each folder may import any room, and no room
 // imports it.
@@ -72,6 +73,10 @@ var doors = map[string][]string{
 	"math/rand":                          {},
 
 	"github.com/prometheus/client_golang": {"internal/proc"},
+
+	"go.opentelemetry.io/otel":       {"internal/trace"},
+	"go.opentelemetry.io/proto/otlp": {"internal/trace"},
+	"google.golang.org/protobuf":     {"internal/trace"},
 }
 
 const module = "tidings"

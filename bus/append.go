@@ -63,9 +63,14 @@ func (b *Bus) Append(ctx context.Context, entries ...Entry) (last uint64, err er
 	}
 	ctx, cancel := b.bound(ctx)
 	defer cancel()
+	ctx, span := b.appending(ctx, entries)
+	defer func() { finish(span, err) }()
 	msgs, err := b.messages(entries)
 	if err != nil {
 		return 0, err
+	}
+	if span != nil {
+		b.carry(ctx, msgs)
 	}
 	if len(msgs) > 1 {
 		return b.appendGrouped(ctx, entries, msgs)

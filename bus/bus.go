@@ -27,6 +27,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tidings/fault"
+	"tidings/internal/trace"
 )
 
 // Options says which server to use and how the log is kept. The zero value
@@ -82,6 +83,9 @@ type Options struct {
 	Memory bool
 	// Logger takes what operators should know. Nil is silent.
 	Logger *slog.Logger
+	// Tracer makes spans of what goes over the bus in traces that others have
+	// begun; nil: nobody does.
+	Tracer *trace.Tracer
 	// CallTimeout bounds calls and appends whose context has no deadline of
 	// its own. Zero means 10 s.
 	CallTimeout time.Duration

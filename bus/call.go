@@ -36,7 +36,9 @@ func (b *Bus) Call(ctx context.Context, subject string, h Header, data []byte) (
 
 // call gives up when there was nothing but silence for so long, if that is not
 // zero; the service is told to work for as long as ctx says all the same.
-func (b *Bus) call(ctx context.Context, subject string, h Header, data []byte, silence time.Duration) (Message, error) {
+func (b *Bus) call(ctx context.Context, subject string, h Header, data []byte, silence time.Duration) (m Message, err error) {
+	ctx, span, h := b.requesting(ctx, subject, h)
+	defer func() { finish(span, err) }()
 	if err := checkSubject(subject); err != nil {
 		return Message{}, err
 	}
@@ -47,7 +49,7 @@ func (b *Bus) call(ctx context.Context, subject string, h Header, data []byte, s
 	if m, done, err := b.callHere(ctx, subject, h, data, false); done {
 		return m, err
 	}
-	m, err := b.request(ctx, b.breakers.class(subject), msg, silence, serviceFault)
+	m, err = b.request(ctx, b.breakers.class(subject), msg, silence, serviceFault)
 	if shut(err) { // nobody got it, so the queue of this process may have it
 		if m, done, err := b.callHere(ctx, subject, h, data, true); done {
 			return m, err

@@ -112,7 +112,7 @@ func (q *Queue) ensure(ctx context.Context) error {
 // Put adds a task at the end. A task with the same id that was put in the last
 // two minutes is not added again. Faults: UNAVAILABLE when the queue is full or
 // away, PAYLOAD_TOO_LARGE; the error is ErrUnknownOutcome when nobody can tell.
-func (q *Queue) Put(ctx context.Context, id string, data []byte) error {
+func (q *Queue) Put(ctx context.Context, id string, data []byte) (err error) {
 	subject := q.subjects + token(id)
 	if err := checkSubject(subject); err != nil {
 		return err
@@ -120,6 +120,8 @@ func (q *Queue) Put(ctx context.Context, id string, data []byte) error {
 	ctx, cancel := q.bus.bound(ctx)
 	defer cancel()
 	m := outgoing(subject, Header{nats.MsgIdHdr: {id}}, data)
+	ctx, span := q.putting(ctx, m)
+	defer func() { finish(span, err) }()
 	if limit := q.bus.nc.MaxPayload(); int64(m.Size()) > limit {
 		return fault.New(fault.PayloadTooLarge, "the task is larger than the %d bytes that the bus carries", limit)
 	}
@@ -218,7 +220,9 @@ func (q *Queue) do(ctx context.Context, m jetstream.Msg, fn func(ctx context.Con
 			_ = m.InProgress() // lost, it goes to another one
 		}
 	})
-	err = q.guarded(working, task, fn)
+	traced, span := q.doing(working, m.Headers())
+	err = q.guarded(traced, task, fn)
+	finish(span, err)
 	done()
 	beat.Wait()
 	switch {

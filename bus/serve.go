@@ -247,6 +247,8 @@ func (s *service) do(j job) {
 func (s *service) handle(j job) (data []byte, h Header, err error) {
 	ctx, cancel := context.WithDeadline(context.WithValue(s.ctx, asideKey{}, s), j.deadline)
 	defer cancel()
+	ctx, span := s.bus.processing(ctx, j.msg)
+	defer func() { finish(span, err) }()
 	defer func() {
 		if p := recover(); p != nil {
 			s.bus.log.LogAttrs(ctx, slog.LevelError, "handler panicked", slog.String("subject", j.msg.Subject), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))

@@ -19,6 +19,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
 	"tidings/auth"
+	"tidings/internal/trace"
 	"tidings/quota"
 	"tidings/resource"
 	"tidings/schema"
@@ -70,6 +71,11 @@ type Options struct {
 	// Documents is how many valid documents are kept, as far as their texts have
 	// no more than 2 MiB together; zero means 1,000.
 	Documents int
+	// Tracer makes spans of operations, and of what subscribers are told in traces
+	// that others have begun; nil: nobody does. With TraceDocuments they hold the
+	// documents too, and with these whatever clients write into them.
+	Tracer         *trace.Tracer
+	TraceDocuments bool
 	// Logger; nil means silent.
 	Logger *slog.Logger
 }

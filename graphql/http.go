@@ -65,7 +65,8 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.refuse(http.StatusBadRequest, err)
 		return
 	}
-	ctx := r.Context()
+	ctx, span := e.tracing(r.Context())
+	defer func() { traced(span, a.exchange.Code) }()
 	who := auth.FromContext(ctx)
 	op, failed := e.admit(ctx, who, req)
 	if failed != nil {
@@ -73,6 +74,7 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a.exchange.Kind, a.exchange.Name = string(op.kind), short(op.def.Name)
+	e.known(span, op)
 	if r.Method != http.MethodPost && op.kind != ast.Query {
 		w.Header().Set("Allow", "POST")
 		a.refuse(http.StatusMethodNotAllowed, fault.New(fault.BadRequest, "GET is for queries only: use POST"))

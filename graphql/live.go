@@ -14,6 +14,7 @@ import (
 
 	"tidings/auth"
 	"tidings/fault"
+	"tidings/internal/trace"
 	"tidings/quota"
 	"tidings/resource"
 	"tidings/schema"
@@ -92,11 +93,21 @@ type Follower interface {
 // the bus, whose beginning it waits for (5 s at most). The first call starts
 // the engine's goroutines; Close ends them.
 func (e *Engine) Subscribe(ctx context.Context, who auth.Principal, r Request, after string, s Sink) (stop func(), failed *Response) {
+	if r.Moved { // it has begun before
+		return e.join(ctx, nil, who, r, after, s)
+	}
+	ctx, span := e.tracing(ctx)
+	defer func() { began(span, failed) }()
+	return e.join(ctx, span, who, r, after, s)
+}
+
+func (e *Engine) join(ctx context.Context, span *trace.Span, who auth.Principal, r Request, after string, s Sink) (stop func(), failed *Response) {
 	op, failed := e.admit(ctx, who, r)
 	if failed != nil {
 		return nil, failed
 	}
 	op.moved = r.Moved
+	e.known(span, op)
 	if op.kind != ast.Subscription {
 		return nil, e.failure(gqlerror.List{refuse(op.def.Position, fault.BadRequest, "Only a subscription can be subscribed to.")})
 	}
@@ -125,7 +136,7 @@ func (e *Engine) Subscribe(ctx context.Context, who auth.Principal, r Request, a
 	if err != nil {
 		return nil, e.refusal(ctx, err)
 	}
-	m, anew, at := &member{sink: s}, op.restarts(after), uint64(0)
+	m, anew, at := &member{sink: s, begun: e.options.Tracer.Here(ctx)}, op.restarts(after), uint64(0)
 	switch {
 	case anew:
 		m.behind = true

@@ -9,6 +9,7 @@ import (
 
 	"tidings/auth"
 	"tidings/fault"
+	"tidings/internal/trace"
 	"tidings/resource"
 )
 
@@ -59,9 +60,10 @@ type member struct {
 	group *group
 	index int // in group.members; -1 when it has left
 
-	first []byte // the result that comes before all others; nil: none
-	after uint64 // it has everything up to here
-	nth   uint64 // the last message that it was told of, or that another stands for, while it is behind
+	begun *trace.Remote // the span of its beginning; nil where that is not recorded
+	first []byte        // the result that comes before all others; nil: none
+	after uint64        // it has everything up to here
+	nth   uint64        // the last message that it was told of, or that another stands for, while it is behind
 	// behind: a replay serves the sink; what is executed meanwhile is held.
 	behind bool
 	held   []result
@@ -82,10 +84,11 @@ type result struct {
 	seq     uint64
 	nth     uint64 // of the event
 	cursor  string
-	payload []byte // the errors when it failed
-	skip    bool   // the group may not see the event
-	told    bool   // it is that of another group
-	failed  bool   // executing it went wrong beyond what a payload can say
+	payload []byte      // the errors when it failed
+	skip    bool        // the group may not see the event
+	told    bool        // it is that of another group
+	failed  bool        // executing it went wrong beyond what a payload can say
+	span    *trace.Span // of the delivery; nil as a rule
 }
 
 // The bounds of what is held for one member: what a sink's queue takes at once.
@@ -149,7 +152,7 @@ func (s *shard) process(ev event) {
 			told = make(map[telling][]byte)
 		}
 		for _, g := range todo {
-			r := s.executeFor(s.ctx, g, ev, told)
+			r := s.tracedFor(g, ev, told)
 			results[g] = r
 			if !r.told {
 				s.engine.live.executions.Add(1)
@@ -186,6 +189,7 @@ func (s *shard) handOut(g *group, r result) {
 	if r.skip {
 		return
 	}
+	defer r.delivered(len(g.members))
 	for i := len(g.members) - 1; i >= 0; i-- { // from the end: remove puts the last in its place
 		m := g.members[i]
 		switch {

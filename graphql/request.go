@@ -205,11 +205,14 @@ func (e *Engine) mutationTime() time.Duration { return e.options.Timeout + e.opt
 // a mutation for Options.Patience on top.
 // It never fails: errors are in the response. A subscription is refused here,
 // use Subscribe.
-func (e *Engine) Execute(ctx context.Context, who auth.Principal, r Request) Response {
+func (e *Engine) Execute(ctx context.Context, who auth.Principal, r Request) (answer Response) {
+	ctx, span := e.tracing(ctx)
+	defer func() { traced(span, answer.Code) }()
 	op, failed := e.admit(ctx, who, r)
 	if failed != nil {
 		return *failed
 	}
+	e.known(span, op)
 	return e.execute(ctx, who, op)
 }
 

@@ -26,6 +26,7 @@ import (
 	"tidings/bus"
 	"tidings/graphql"
 	"tidings/internal/proc"
+	"tidings/internal/trace"
 )
 
 // Engine runs operations. It is implemented by *graphql.Engine.
@@ -93,6 +94,8 @@ type Options struct {
 	Bus *bus.Bus
 	// Metrics tell what the hub has and had to do; nil: nothing is told.
 	Metrics *proc.Metrics
+	// Tracer reads in which traces operations are; nil: nothing is traced.
+	Tracer *trace.Tracer
 	// Logger; nil means silent.
 	Logger *slog.Logger
 }

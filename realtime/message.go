@@ -11,6 +11,7 @@ import (
 
 	"tidings/fault"
 	"tidings/graphql"
+	"tidings/internal/trace"
 )
 
 // Close codes of graphql-transport-ws, and those of RFC 6455 and its registry
@@ -56,6 +57,8 @@ type initPayload struct {
 	// Cursors, when it is true, asks for messages that tell how far operations
 	// have come that are idle.
 	Cursors json.RawMessage `json:"cursors"`
+
+	origin *trace.Remote // of the operations that do not name their own
 }
 
 // credentials is the value that a header would have; empty without a token.

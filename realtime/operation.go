@@ -45,6 +45,7 @@ func (s *socket) subscribe(m message) {
 		return
 	}
 	ctx, cancel := s.context()
+	ctx = s.traced(ctx, r.Extensions)
 	op.cancel = cancel
 	if after == "" {
 		after = resume

@@ -18,6 +18,7 @@ import (
 
 	"tidings/auth"
 	"tidings/fault"
+	"tidings/internal/trace"
 	"tidings/quota"
 )
 
@@ -114,9 +115,10 @@ type socket struct {
 	mu       sync.Mutex
 	out      queue
 	writing  bool
-	started  bool // connection_init has come
-	acked    bool // and was accepted
-	cursors  bool // and its client listens to positions
+	started  bool          // connection_init has come
+	origin   *trace.Remote // of operations that do not say; nil as a rule
+	acked    bool          // and was accepted
+	cursors  bool          // and its client listens to positions
 	who      auth.Principal
 	resume   map[string]string
 	ops      map[string]*operation
@@ -236,6 +238,7 @@ func (s *socket) receive(data []byte) {
 	}
 	switch m.typ {
 	case "connection_init":
+		m.init.origin = originIn(s.hub.opts.Tracer, m.raw)
 		s.initialise(m.init)
 	case "ping":
 		if credentials := m.init.credentials(); credentials != "" {
@@ -308,6 +311,7 @@ func (s *socket) initialise(p initPayload) {
 	s.acked = true
 	s.resume = p.Resume
 	s.cursors = string(p.Cursors) == "true"
+	s.origin = p.origin
 	s.limit.Stop()
 	s.limit = s.hub.atEnd(s.who, s.expired)
 	s.pushLocked(item{opcode: opText, head: `{"type":"connection_ack"}`})

@@ -198,6 +198,9 @@ func (f *Feed) event(m bus.Message) (Event, bool) {
 	if e.Kind != Deleted {
 		e.Raw = complete(r, e.Raw)
 	}
+	if from := f.bus.Tracer().Origin(m.Header); from.Sampled() {
+		e.Cause = from
+	}
 	return e, true
 }
 
@@ -253,6 +256,9 @@ func (f *Feed) Now() Position {
 	defer f.mu.Unlock()
 	return Position{Log: f.bus.LogID(), Seq: f.now}
 }
+
+// Template is what traces call the subjects that changes of a type come on.
+func (f *Feed) Template(typ string) string { return f.bus.Subjects().Template(typ) }
 
 // Succeed says that next is about to take this feed's place: from now on those
 // who wait for a position wait for both, so that what was answered here is also

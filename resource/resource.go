@@ -15,6 +15,7 @@ import (
 
 	"tidings/auth"
 	"tidings/fault"
+	"tidings/internal/trace"
 )
 
 // Verb is what a command does with a record.
@@ -80,6 +81,9 @@ type Event struct {
 	// Before is the record before the change, nil when there was none. The feed's
 	// own events have it, those of a Past where its Sight needs it.
 	Before []byte
+	// Cause is the span that wrote it, for what it sets off to refer to; nil where
+	// that is not recorded.
+	Cause *trace.Remote
 	// Lost: something that happened to the record before was trimmed from the log
 	// before this process read it. Whoever follows the record has missed it.
 	Lost bool

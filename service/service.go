@@ -19,6 +19,7 @@ import (
 	"tidings/auth"
 	"tidings/bus"
 	"tidings/fault"
+	"tidings/internal/trace"
 	"tidings/schema"
 )
 
@@ -70,11 +71,13 @@ type Call struct {
 // errors are faults: BAD_USER_INPUT for an argument that cannot be part of a
 // subject, FORBIDDEN for a caller who cannot be named in a header, and those of
 // bus.Bus.Ask.
-func (c *Client) Ask(ctx context.Context, b *schema.Binding, call Call) ([]byte, error) {
+func (c *Client) Ask(ctx context.Context, b *schema.Binding, call Call) (answer []byte, err error) {
 	subject, h, err := prepare(b, call)
 	if err != nil {
 		return nil, err
 	}
+	ctx, span := c.sending(ctx, trace.Request(), b, h)
+	defer func() { sent(span, err) }()
 	if b.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, b.Timeout)
@@ -93,11 +96,13 @@ func (c *Client) Ask(ctx context.Context, b *schema.Binding, call Call) ([]byte,
 // Tell publishes, and returns when the server has the message, or, where the
 // binding names a stream, when that has stored it. The errors are those of Ask
 // and of bus.Bus.Tell.
-func (c *Client) Tell(ctx context.Context, b *schema.Binding, call Call) error {
+func (c *Client) Tell(ctx context.Context, b *schema.Binding, call Call) (err error) {
 	subject, h, err := prepare(b, call)
 	if err != nil {
 		return err
 	}
+	ctx, span := c.sending(ctx, trace.Publish(), b, h)
+	defer func() { sent(span, err) }()
 	if b.Stream == "" {
 		return c.bus.Tell(ctx, "", subject, h, call.Body)
 	}

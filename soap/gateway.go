@@ -181,6 +181,7 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, envelope []byt
 		name.lost()
 		answer = g.failed(r, envelope, id, err)
 	}
+	noteStatus(r, answer)
 	name.deliver(w, r, answer)
 }
 

@@ -167,7 +167,7 @@ func (s *Service) call(ctx context.Context, r *request, h bus.Header) ([]byte, *
 	if who.Anonymous() {
 		r.network = quota.Network(quota.Client(ctx)) + " "
 	}
-	return s.run(ctx, who, op, r)
+	return s.traced(ctx, who, op, r)
 }
 
 // callerContext carries the address that the gateway was called from, and whether

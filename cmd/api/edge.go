@@ -10,6 +10,7 @@ import (
 	"tidings/cmd/internal/boot"
 	"tidings/fault"
 	"tidings/graphql"
+	"tidings/internal/trace"
 	"tidings/quota"
 	"tidings/realtime"
 )
@@ -21,6 +22,7 @@ type edge struct {
 	mux       *http.ServeMux
 	names     names
 	log       *slog.Logger
+	tracer    *trace.Tracer
 	namespace string        // of the SOAP contract
 	delay     time.Duration // of the drain
 	window    time.Duration
@@ -28,7 +30,7 @@ type edge struct {
 }
 
 func newEdge(c boot.Config, rooms *boot.Rooms, log *slog.Logger) (*edge, error) {
-	e := &edge{rooms: rooms, mux: http.NewServeMux(), names: names{prefix: newPrefix()}, log: log, delay: c.DrainDelay, window: max(c.DrainWindow, time.Millisecond)}
+	e := &edge{rooms: rooms, tracer: rooms.Tracer, mux: http.NewServeMux(), names: names{prefix: newPrefix()}, log: log, delay: c.DrainDelay, window: max(c.DrainWindow, time.Millisecond)}
 	var err error
 	if e.proxies, err = c.TrustedProxies(); err != nil {
 		return nil, err
@@ -40,7 +42,7 @@ func newEdge(c boot.Config, rooms *boot.Rooms, log *slog.Logger) (*edge, error) 
 		AllowedOrigins: c.AllowedOrigins(), DrainWindow: e.window, MaxAge: c.MaxConnectionAge, Ready: rooms.CaughtUp, Logger: log,
 		MaxMessage: c.MaxBody, MaxOperations: c.MaxOperations, MaxQueue: c.MaxQueue, MaxPerCaller: max(c.MaxSockets, 0),
 		MaxPerAddress: max(c.MaxAddress, 0), MaxConnections: max(c.MaxConnections, 0), MaxMessages: max(c.MaxMessages, 0), InitTimeout: c.InitTimeout,
-		Bus: rooms.Bus, Metrics: rooms.Metrics,
+		Bus: rooms.Bus, Tracer: rooms.Tracer, Metrics: rooms.Metrics,
 	})
 	rooms.OnDrain(e.connections)
 	rooms.MeasureReady(e.ready)

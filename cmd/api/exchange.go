@@ -21,10 +21,12 @@ func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &graphql.Exchange{ID: e.names.of(r)}
 	w.Header().Set(graphql.HeaderRequestID, x.ID)
 	start := time.Now()
+	r, span := e.tracing(r)
 	defer func() {
 		p := recover()
 		again := p != nil && e.survive(w, r, x, p)
 		e.access(r, x, time.Since(start))
+		e.answered(span, r, x)
 		if again {
 			panic(http.ErrAbortHandler) // cuts the connection, without another trace
 		}

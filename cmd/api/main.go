@@ -64,7 +64,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return help(err)
 	}
-	log, err := proc.Logger(stderr, c.LogLevel, c.Dev)
+	log, err := c.Logger(stderr)
 	if err != nil {
 		return err
 	}

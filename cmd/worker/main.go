@@ -41,7 +41,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if c.NATSURL == "" {
 		return errors.New("TIDINGS_NATS_URL is not set: a worker needs the bus that the api processes use; api alone has a worker of its own")
 	}
-	log, err := proc.Logger(stderr, c.LogLevel, c.Dev)
+	log, err := c.Logger(stderr)
 	if err != nil {
 		return err
 	}

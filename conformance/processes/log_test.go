@@ -22,6 +22,7 @@ type stored struct {
 	Kind    string
 	Command string // id of the command that made the change
 	After   string // sequence of the subject's message before it
+	Trace   string // of the span that wrote it; empty: it was not recorded
 	Data    []byte
 }
 
@@ -103,7 +104,7 @@ func readStored(ctx context.Context, nc *nats.Conn, filter string) (log []stored
 			}
 			log = append(log, stored{
 				Seq: meta.Sequence.Stream, Subject: m.Subject(), Kind: m.Headers().Get("Tidings-Kind"), Command: m.Headers().Get("Tidings-Command"),
-				After: m.Headers().Get("Nats-Expected-Last-Subject-Sequence"), Data: m.Data(),
+				After: m.Headers().Get("Nats-Expected-Last-Subject-Sequence"), Trace: m.Headers().Get("traceparent"), Data: m.Data(),
 			})
 		}
 		if err := batch.Error(); err != nil {

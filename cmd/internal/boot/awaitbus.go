@@ -21,11 +21,13 @@ const (
 // because the bus is late is started again later and later. What a
 // setting is to blame for is an error at once.
 func (r *Rooms) awaitBus(ctx context.Context) (*bus.Bus, error) {
+	o := r.config.bus(r.role.onBus(), r.log)
+	o.Tracer = r.Tracer
 	var told time.Time
 	again := time.NewTicker(busAgain)
 	defer again.Stop()
 	for {
-		b, err := bus.Open(ctx, r.config.bus(r.role.onBus(), r.log))
+		b, err := bus.Open(ctx, o)
 		if err == nil || r.role.Waiting == nil || !errors.Is(err, bus.ErrAbsent) {
 			return b, err
 		}

@@ -20,5 +20,5 @@ func (c *Config) check() error {
 			return errors.New(rule.remedy)
 		}
 	}
-	return errors.Join(c.checkViewURL(), checkOrigins(c.AllowedOrigins()), c.checkLimits(), c.checkTLS(), c.checkSOAPKeys(), c.checkNATS())
+	return errors.Join(c.checkViewURL(), checkOrigins(c.AllowedOrigins()), c.checkLimits(), c.checkTLS(), c.checkSOAPKeys(), c.checkNATS(), c.checkTraces())
 }

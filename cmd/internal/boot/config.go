@@ -142,6 +142,10 @@ type Config struct {
 	CacheMaxAge      time.Duration `env:"CACHE_MAX_AGE" flag:"cache-max-age" envDefault:"0s" allow:"0.." for:"api" help:"how long shared caches may keep answers that everybody may see; 0: they ask whether they changed"`
 	IdempotencyAge   time.Duration `env:"IDEMPOTENCY_AGE" flag:"idempotency-age" envDefault:"24h" allow:"1m.." help:"how long a mutation with an idempotency key gets its first answer"`
 	IdempotencyBytes int64         `env:"IDEMPOTENCY_BYTES" flag:"idempotency-bytes" envDefault:"268435456" form:"bytes" allow:"1048576.." help:"how many bytes of such answers; then new keys are refused"`
+
+	OTLPEndpoint   string `env:"OTLP_ENDPOINT" flag:"otlp-endpoint" form:"url" help:"receiver of traces by OTLP over HTTP, such as http://collector:4318 (docs/telemetry.md); default: what OTEL_EXPORTER_OTLP_ENDPOINT says, or none" group:"Traces"`
+	TraceSample    string `env:"TRACE_SAMPLE" flag:"trace-sample" envDefault:"0.01" form:"part" help:"which part of the requests is traced, unless whoever sent them has decided"`
+	TraceDocuments bool   `env:"TRACE_DOCUMENTS" flag:"trace-documents" help:"traces hold the documents of operations, with whatever clients write into them"`
 }
 
 // list splits a setting at its commas.

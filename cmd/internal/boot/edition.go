@@ -112,6 +112,7 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 		Aside:         bus.Aside,
 		CacheMaxAge:   c.CacheMaxAge,
 		Services:      services,
+		Tracer:        r.Tracer, TraceDocuments: c.TraceDocuments,
 	})
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"tidings/bus"
 	"tidings/graphql"
 	"tidings/internal/proc"
+	"tidings/internal/trace"
 	"tidings/job"
 	"tidings/quota"
 	"tidings/revoke"
@@ -36,6 +37,7 @@ type Rooms struct {
 	TLS     *tls.Config
 	Bus     *bus.Bus
 	Metrics *proc.Metrics
+	Tracer  *trace.Tracer // nil: nothing is traced
 	Quota   *quota.Limiter
 	// Drain empties the process before it ends. Of one that has clients the edge is
 	// emptied, and calls Run.
@@ -126,6 +128,9 @@ func (r *Rooms) open(ctx context.Context) (err error) {
 		return err
 	}
 	r.warnOfLocks(ctx)
+	if err := r.openTracer(); err != nil {
+		return err
+	}
 	if err := r.openBus(ctx); err != nil {
 		return err
 	}
@@ -282,5 +287,6 @@ func (r *Rooms) Close() error {
 		defer cancel()
 		errs = append(errs, r.Bus.Close(ctx))
 	}
+	r.closeTracer()
 	return errors.Join(errs...)
 }

@@ -68,6 +68,7 @@ var forms = map[string]form{
 	"list":    {"LIST", "a list", "list, comma separated"},
 	"name":    {"NAME", "a name", "name"},
 	"word":    {"WORD", "a word", "word"},
+	"part":    {"PART", "a number from 0 to 1", "number from 0 to 1"},
 	"rate":    {"RATE", "number/number", "number/number"},
 	"pem":     {"", "PEM", "PEM"},
 	"json":    {"", "JSON", "JSON"},
