@@ -22,6 +22,7 @@ func TestPrograms(t *testing.T) {
 	bin := programs(t)
 	t.Run("know every setting", func(t *testing.T) { knowsEverySetting(t, bin) })
 	t.Run("come up with what overlay ha says", func(t *testing.T) { comeUp(t, bin) })
+	t.Run("come up with what overlay dev says", func(t *testing.T) { comeUpAlone(t, bin) })
 }
 
 // comeUp: the certificates of secrets.sh, the servers' configuration and the
@@ -44,9 +45,6 @@ func comeUp(t *testing.T, bin string) {
 	if !s.ReadyForConnections(30 * time.Second) {
 		t.Fatal("the server does not start")
 	}
-	for file, content := range files(t, b, "schema") {
-		put(t, filepath.Join(root, "schema", file), content)
-	}
 	h := host{root: root, bin: bin, bus: fmt.Sprintf("tls://localhost:%d", s.Addr().(*net.TCPAddr).Port), secrets: secrets}
 	for _, w := range b.workloads(t) {
 		if w.Metadata.Name == "bus-setup" {
@@ -58,6 +56,16 @@ func comeUp(t *testing.T, bin string) {
 			h.becomesReady(t, b, w)
 		}
 	}
+}
+
+// comeUpAlone: so does the one pod of overlays/dev, and without secrets.
+func comeUpAlone(t *testing.T, bin string) {
+	b := build(t, "overlays/dev", overlay(t, "overlays/dev", nil))
+	pods := b.workloads(t)
+	if len(pods) != 1 {
+		t.Fatalf("there are %v", pods)
+	}
+	host{root: t.TempDir(), bin: bin}.becomesReady(t, b, pods[0])
 }
 
 // programs builds what the image holds, and returns its folder.
@@ -102,24 +110,28 @@ func (h host) command(ctx context.Context, t *testing.T, b built, w workload) *e
 			}
 		}
 	}
+	for file, content := range files(t, b, "schema") {
+		put(t, filepath.Join(dir, "schema", file), content)
+	}
 	put(t, filepath.Join(dir, "data", "here"), nil)
 	run := exec.CommandContext(ctx, filepath.Join(h.bin, c.Command[0]), c.Command[1:]...)
-	run.Env = []string{"TIDINGS_JWT_SECRET=" + h.secrets["tidings"].StringData["TIDINGS_JWT_SECRET"]}
+	run.Env = []string{"TIDINGS_LISTEN=127.0.0.1:0"}
+	for name, value := range h.secrets["tidings"].StringData {
+		run.Env = append(run.Env, name+"="+value)
+	}
 	for _, kv := range environment(t, b, c) {
 		name, value, _ := strings.Cut(kv, "=")
 		switch {
 		case name == "TIDINGS_NATS_URL":
 			value = h.bus
+			run.Env = append(run.Env, "TIDINGS_NATS_SERVER_NAME=nats")
 		case name == "TIDINGS_REPLICAS":
 			value = "1"
-		case name == "TIDINGS_SCHEMA":
-			value = h.root + value
 		case strings.HasPrefix(value, "/"):
 			value = dir + value
 		}
 		run.Env = append(run.Env, name+"="+value)
 	}
-	run.Env = append(run.Env, "TIDINGS_NATS_SERVER_NAME=nats", "TIDINGS_LISTEN=127.0.0.1:0")
 	return run
 }
 
