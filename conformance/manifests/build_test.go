@@ -45,6 +45,14 @@ func (o object) into(t *testing.T, v any) {
 	}
 }
 
+// read reads those of its fields that v has.
+func (o object) read(t *testing.T, v any) {
+	t.Helper()
+	if err := yaml.Unmarshal(o.text, v); err != nil {
+		t.Fatalf("%s: %v", o, err)
+	}
+}
+
 // pick returns those of a kind.
 func (b built) pick(kind string) []object {
 	return slices.DeleteFunc(slices.Clone(b.objects), func(o object) bool { return o.Kind != kind })
