@@ -82,18 +82,23 @@ func TestABackupIsRestoredWithTheCommandsOfTheDocumentation(t *testing.T) {
 	again.end(t)
 }
 
-// buildCLI builds it in a module of its own: its dependencies are not ours.
 func buildCLI(t testing.TB) {
 	t.Helper()
+	buildTool(t, "nats", "github.com/nats-io/natscli", cli, "/nats")
+}
+
+// buildTool builds one in a module of its own: its dependencies are not ours.
+func buildTool(t testing.TB, name, module, version, pkg string) {
+	t.Helper()
 	dir := t.TempDir()
-	mod := "module cli\n\ngo 1.26\n\nrequire github.com/nats-io/natscli " + cli + "\n"
+	mod := "module cli\n\ngo 1.26\n\nrequire " + module + " " + version + "\n"
 	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-o", filepath.Join(bin, "cli", "nats"), "github.com/nats-io/natscli/nats")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-o", filepath.Join(bin, "cli", name), module+pkg)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build the nats CLI: %v\n%s", err, out)
+		t.Fatalf("build %s: %v\n%s", name, err, out)
 	}
 }
 
