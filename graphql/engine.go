@@ -36,6 +36,9 @@ type Options struct {
 	// Quota counts what callers do; nil means that nobody does. An operation is
 	// counted before it runs, a subscription when it begins.
 	Quota *quota.Limiter
+	// Admission bounds what clients have done at once; nil: nothing does. What is
+	// Trusted needs no place.
+	Admission *Admission
 	// Timeout is how long one execution may take; zero means 10 s.
 	Timeout time.Duration
 	// Patience is how much longer a mutation may take, since its commands wait for

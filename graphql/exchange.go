@@ -28,6 +28,7 @@ type Exchange struct {
 	Name   string     // of the operation, cut to 60 bytes
 	Code   fault.Code // of the first error
 	Status int        // of the response
+	shed   bool       // there was too much to do
 }
 
 type exchangeKey struct{}
@@ -43,8 +44,9 @@ func ExchangeOf(ctx context.Context) *Exchange {
 	return x
 }
 
-// Faulty reports whether the request failed by no fault of the caller.
-func (x *Exchange) Faulty() bool { return faulty(x.Code) }
+// Faulty reports whether the request failed by no fault of the caller, and is worth
+// a line: who is refused because there is too much to do is counted.
+func (x *Exchange) Faulty() bool { return faulty(x.Code) && !x.shed }
 
 // id returns the request's id. What comes over a socket or the bus has none,
 // and gets one when there is something to look up by it.

@@ -80,6 +80,12 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.refuse(http.StatusMethodNotAllowed, fault.New(fault.BadRequest, "GET is for queries only: use POST"))
 		return
 	}
+	leave, err := e.options.Admission.operation(ctx, op)
+	if err != nil {
+		a.respond(e.overloaded(ctx, err))
+		return
+	}
+	defer leave()
 	resp := e.execute(ctx, who, op)
 	if r.Method != http.MethodPost && a.freshen(op, who, &resp) {
 		a.notModified()
@@ -283,7 +289,8 @@ func (a *answerer) respond(resp *Response) {
 // statusOf is 200 for what was processed. A request that was refused before it
 // ran has a status of its own for clients of the newer media type.
 func statusOf(kind string, resp *Response) int {
-	if !resp.Failed || kind == typeJSON && resp.Code != fault.BadRequest && resp.Code != fault.RateLimited {
+	shed := resp.Code == fault.Unavailable && resp.RetryAfter > 0
+	if !resp.Failed || kind == typeJSON && resp.Code != fault.BadRequest && resp.Code != fault.RateLimited && !shed {
 		return http.StatusOK
 	}
 	switch resp.Code {

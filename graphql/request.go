@@ -213,6 +213,14 @@ func (e *Engine) Execute(ctx context.Context, who auth.Principal, r Request) (an
 		return *failed
 	}
 	e.known(span, op)
+	if r.Trusted { // what asks for it was admitted
+		return e.execute(ctx, who, op)
+	}
+	leave, err := e.options.Admission.operation(ctx, op)
+	if err != nil {
+		return *e.overloaded(ctx, err)
+	}
+	defer leave()
 	return e.execute(ctx, who, op)
 }
 

@@ -26,8 +26,8 @@ type Response struct {
 	Position string
 	// Replayed: this is the answer that the idempotency key got before.
 	Replayed bool
-	// RetryAfter is how long a caller who was refused with RATE_LIMITED has to
-	// wait; zero otherwise.
+	// RetryAfter is how long a caller has to wait who was refused with RATE_LIMITED,
+	// or with UNAVAILABLE because there was too much to do; zero otherwise.
 	RetryAfter time.Duration
 }
 

@@ -248,6 +248,12 @@ func (g *Gateway) failed(r *http.Request, envelope []byte, id string, err error)
 	return bus.Message{Header: h, Data: f.envelope(v, g.offer(r).namespace, nil)}
 }
 
+// Refuse answers a call that is not carried to a worker, with a fault for err.
+func (g *Gateway) Refuse(w http.ResponseWriter, r *http.Request, err error) {
+	answer := g.failed(r, nil, rand.Text(), err)
+	reply(w, answer, len(answer.Data))
+}
+
 // guessVersion tells the version of an envelope that is not parsed: by the
 // namespace that comes first in it, or else by its media type.
 func guessVersion(envelope []byte, contentType string) version {

@@ -66,4 +66,3 @@ func TestProcessesWaitForTheBus(t *testing.T) {
 		}
 	}
 }
-

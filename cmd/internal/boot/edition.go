@@ -107,6 +107,7 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 		Timeout:       c.MaxTime,
 		Patience:      r.patience.For,
 		Quota:         r.Quota,
+		Admission:     r.Admission,
 		Persisted:     persisted,
 		Answers:       r.answers,
 		Aside:         bus.Aside,

@@ -39,6 +39,8 @@ type Rooms struct {
 	Metrics *proc.Metrics
 	Tracer  *trace.Tracer // nil: nothing is traced
 	Quota   *quota.Limiter
+	// Admission bounds what clients have done at once; nil: nothing does.
+	Admission *graphql.Admission
 	// Drain empties the process before it ends. Of one that has clients the edge is
 	// emptied, and calls Run.
 	Drain   *proc.Drain
@@ -137,6 +139,7 @@ func (r *Rooms) open(ctx context.Context) (err error) {
 	if r.Quota, err = c.quota(r.Bus, r.log); err != nil {
 		return err
 	}
+	r.openAdmission()
 	if err := r.openBuckets(ctx); err != nil {
 		return err
 	}

@@ -1,0 +1,152 @@
+package graphql
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"tidings/fault"
+	"tidings/internal/proc"
+)
+
+// Admission bounds what a process does at once for its clients, so that one that is
+// asked for more than it can do answers as much as before, and as fast, and tells
+// the others to try again. What finds no place waits for one for a moment, in a line
+// that is bounded, too. Queries have places of their own, since they need the
+// processor; mutations and SOAP calls wait for others most of the time, and have
+// eight times as many. And where all want the processor only so many of them are
+// admitted as it can serve (proc.Strain), queries being the first to be refused. All methods may run concurrently; nil
+// admits everything.
+type Admission struct {
+	queries, changes, calls *line
+	strain                  *proc.Strain
+
+	shed *proc.Counter
+	log  *slog.Logger
+	told sparing
+}
+
+const (
+	// changesToQueries is how many mutations, and SOAP calls, are at work for each query.
+	changesToQueries = 8
+	// changesWeigh is how much more of them is taken than of queries while the
+	// processors are what there is too little of.
+	changesWeigh = 3
+	// admissionWait is how long a request waits for a place.
+	admissionWait = 500 * time.Millisecond
+)
+
+// NewAdmission returns one with places for so many queries at once. As many more
+// may wait.
+func NewAdmission(queries int, m *proc.Metrics, log *slog.Logger) *Admission {
+	a := &Admission{queries: newLine(queries), changes: newLine(queries * changesToQueries), calls: newLine(queries * changesToQueries), strain: proc.NewStrain(nil), log: log}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	a.shed = m.Counter("tidings_requests_shed_total", "Requests that were refused because the process had too much to do, by what they are: query, mutation, soap.", "kind").Closed([]string{"query", "mutation", "soap"})
+	lines := []*line{a.queries, a.changes, a.calls}
+	m.Gauge("tidings_requests_running", "Queries, mutations and SOAP calls of clients that are at work.", func() float64 {
+		n := 0
+		for _, l := range lines {
+			n += len(l.places)
+		}
+		return float64(n)
+	})
+	m.Gauge("tidings_requests_waiting", "Queries, mutations and SOAP calls of clients that wait for a place, for half a second at most.", func() float64 {
+		n := int64(0)
+		for _, l := range lines {
+			n += l.waiting.Load()
+		}
+		return float64(n)
+	})
+	m.Gauge("tidings_requests_admitted_ratio", "Share of the requests that are admitted, of 1: less while there is more to do than the processors can.", a.strain.Share)
+	return a
+}
+
+// Call admits a SOAP call; the caller calls leave when it is answered. The error is
+// UNAVAILABLE.
+func (a *Admission) Call(ctx context.Context) (leave func(), err error) {
+	if a == nil {
+		return func() {}, nil
+	}
+	return a.enter(ctx, a.calls, "soap")
+}
+
+// operation admits a query or a mutation.
+func (a *Admission) operation(ctx context.Context, op *operation) (leave func(), err error) {
+	switch {
+	case a == nil:
+		return func() {}, nil
+	case op.kind == ast.Mutation:
+		return a.enter(ctx, a.changes, "mutation")
+	}
+	return a.enter(ctx, a.queries, "query")
+}
+
+func (a *Admission) enter(ctx context.Context, l *line, kind string) (leave func(), err error) {
+	weight := 1.0
+	if l != a.queries {
+		weight = changesWeigh
+	}
+	if a.strain.Take(weight) && l.enter(ctx) {
+		return l.leave, nil
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	a.shed.Add(1, kind)
+	if left, due := a.told.line(); due {
+		a.log.LogAttrs(ctx, slog.LevelWarn, "there is more to do than this process can: requests are refused", slog.String("kind", kind), left)
+	}
+	return nil, errOverloaded
+}
+
+// errOverloaded is what a client is told who came at the wrong moment.
+var errOverloaded = &fault.Error{Code: fault.Unavailable, Message: "the service has too much to do; try again in a moment", RetryAfter: 1}
+
+// line is a number of places, and those who wait for one.
+type line struct {
+	places  chan struct{}
+	waiting atomic.Int64
+}
+
+func newLine(places int) *line { return &line{places: make(chan struct{}, places)} }
+
+// enter reports whether there was a place in time. Who waits longest is next.
+func (l *line) enter(ctx context.Context) bool {
+	select {
+	case l.places <- struct{}{}:
+		return true
+	default:
+	}
+	defer l.waiting.Add(-1)
+	if l.waiting.Add(1) > int64(cap(l.places)) {
+		return false
+	}
+	wait := time.NewTimer(admissionWait)
+	defer wait.Stop()
+	select {
+	case l.places <- struct{}{}:
+		return true
+	case <-wait.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+func (l *line) leave() { <-l.places }
+
+// overloaded is the response to an operation that was not admitted.
+func (e *Engine) overloaded(ctx context.Context, err error) *Response {
+	if x := ExchangeOf(ctx); x != nil {
+		x.shed = true
+	}
+	f := fault.Of(err)
+	resp := e.failure(gqlerror.List{executionError(f, nil, nil)})
+	resp.RetryAfter = time.Duration(f.RetryAfter) * time.Second
+	return resp
+}
