@@ -176,3 +176,25 @@ func TestManifests(t *testing.T) {
 		})
 	}
 }
+
+// An adopter's namespace takes all along, the Namespace with its labels too.
+func TestAnotherNamespaceTakesAllAlong(t *testing.T) {
+	t.Parallel()
+	dir := overlay(t, "overlays/ha", nil)
+	file := filepath.Join(dir, "kustomization.yaml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, append(text, "namespace: elsewhere\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range build(t, "elsewhere", dir).objects {
+		switch {
+		case o.Kind == "PriorityClass":
+		case o.Kind == "Namespace" && o.Metadata.Name == "elsewhere":
+		case o.Metadata.Namespace != "elsewhere":
+			t.Errorf("%s is in %q", o, o.Metadata.Namespace)
+		}
+	}
+}
