@@ -46,3 +46,37 @@ func TestATrialHasItsSecrets(t *testing.T) {
 		}
 	}
 }
+
+// The overlay that the page shows is one: with a schema beside it, kustomize builds
+// it, and what comes out holds together.
+func TestTheOverlayOfThePageCanBeBuilt(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/kubernetes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "```yaml\n")
+	text, _, _ = strings.Cut(text, "```")
+	dir := t.TempDir()
+	tree, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	relative, err := filepath.Rel(dir, tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = strings.NewReplacer("../tidings/", relative+"/", "sha256:…", "sha256:"+strings.Repeat("0", 64)).Replace(text)
+	put(t, filepath.Join(dir, "kustomization.yaml"), []byte(text))
+	put(t, filepath.Join(dir, "schema", "schema.graphql"), []byte("type Mine @resource { id: ID! }"))
+	put(t, filepath.Join(dir, "schema", "v1.soap.lock"), []byte("{}"))
+	b := build(t, "the page's overlay", dir)
+	fitsTheSchemas(t, b)
+	selectsItsPods(t, b)
+	hasWhatItRefersTo(t, b)
+	for _, want := range []string{"registry.example.org/tidings:v1.2.3", "registry.example.org/nats@sha256:0", "storage: 100Gi", "type Mine @resource", "app.kubernetes.io/version: v1.2.3"} {
+		if !strings.Contains(string(b.text), want) {
+			t.Errorf("there is no %s in it", want)
+		}
+	}
+}
