@@ -5,7 +5,7 @@ SHELL := /bin/bash
 export GORACE := atexit_sleep_ms=0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-.PHONY: run build test help ci format vet staticcheck generated configuration licences manifests vulncheck race conformance postgres clients soap-clients chaos bench fuzz container-tools image dist
+.PHONY: run build test help ci format vet staticcheck generated configuration licences manifests vulncheck race conformance postgres clients soap-clients chaos kubernetes bench fuzz container-tools image dist
 
 run: build ## start everything in one process on :8080, with the example schema
 	bin/api --dev --schema examples/social --data $(or $(DATA),data)
@@ -28,6 +28,7 @@ format: ## fail on files that gofmt would change
 vet:
 	go vet ./...
 	go vet -tags conformance ./conformance/... ./wssec
+	go vet -tags kubernetes ./conformance/kubernetes
 
 staticcheck:
 	go run $(STATICCHECK) ./...
@@ -101,6 +102,9 @@ postgres: build ## the tests of views, and of what reads them, on a PostgreSQL t
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || (apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql)
 	view/viewtest/with-postgres.sh go test -race -count=1 -timeout 15m ./view ./resource
 	view/viewtest/with-postgres.sh go test -count=1 -timeout 15m ./graphql
+
+kubernetes: ## deploy/k8s on a control plane and three nodes made for it, with live clients, as root; the first time it builds Kubernetes. One part: ARGS='-test.run TestOnRealNodes/Drain'
+	conformance/kubernetes/run.sh $(ARGS)
 
 bench: ## ratios against the baselines, in one run
 	bench/run.sh
