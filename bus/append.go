@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -72,10 +73,16 @@ func (b *Bus) Append(ctx context.Context, entries ...Entry) (last uint64, err er
 	if span != nil {
 		b.carry(ctx, msgs)
 	}
+	began := time.Now()
 	if len(msgs) > 1 {
-		return b.appendGrouped(ctx, entries, msgs)
+		last, err = b.appendGrouped(ctx, entries, msgs)
+	} else {
+		last, err = b.commit(ctx, msgs)
 	}
-	return b.commit(ctx, msgs)
+	if err == nil {
+		b.appends.Load().Observe(time.Since(began))
+	}
+	return last, err
 }
 
 // messages turns entries into messages.

@@ -27,6 +27,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tidings/fault"
+	"tidings/internal/proc"
 	"tidings/internal/trace"
 )
 
@@ -110,6 +111,9 @@ type Bus struct {
 	kept     keeping
 	full     fullness
 	taken    atomic.Int64 // see Taken
+
+	gaps, missed atomic.Uint64 // in what came live of the log
+	appends      atomic.Pointer[proc.Timing]
 
 	// replicated: a direct get may be answered by one who is behind.
 	replicated atomic.Bool

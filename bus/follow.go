@@ -200,6 +200,8 @@ func (f *follower) live(ctx context.Context, raw *nats.Msg) error {
 		return nil
 	}
 	if m.Seq > f.pos+1 {
+		f.bus.gaps.Add(1)
+		f.bus.missed.Add(m.Seq - f.pos - 1)
 		if err := f.fill(ctx, m.Seq-1); err != nil {
 			return f.tolerate(ctx, err)
 		}

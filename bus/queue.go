@@ -109,6 +109,20 @@ func (q *Queue) ensure(ctx context.Context) error {
 	return q.ensureWorkers(ctx)
 }
 
+// Len is how many tasks there are that are not done. UNAVAILABLE when the queue is
+// away.
+func (q *Queue) Len(ctx context.Context) (int64, error) {
+	var info struct {
+		State struct {
+			Messages int64 `json:"messages"`
+		} `json:"state"`
+	}
+	if err := q.bus.api(ctx, "STREAM.INFO."+q.stream, &info); err != nil {
+		return 0, fmt.Errorf("length of the queue %s: %w", q.stream, err)
+	}
+	return info.State.Messages, nil
+}
+
 // Put adds a task at the end. A task with the same id that was put in the last
 // two minutes is not added again. Faults: UNAVAILABLE when the queue is full or
 // away, PAYLOAD_TOO_LARGE; the error is ErrUnknownOutcome when nobody can tell.

@@ -20,6 +20,7 @@ type Usage struct {
 	Bytes, MaxBytes       int64  // of the log, on one server
 	Messages, MaxMessages int64
 	Subjects              int64 // records, and unique values
+	Replicas, Current     int   // servers that shall keep the log, and those of them that have all of it
 	Stored, MaxStored     int64 // bytes of all streams of the account, or of the embedded server
 }
 
@@ -38,6 +39,7 @@ func (b *Bus) usage(ctx context.Context) (u Usage, err error) {
 		Config struct {
 			MaxBytes int64 `json:"max_bytes"`
 			MaxMsgs  int64 `json:"max_msgs"`
+			Replicas int   `json:"num_replicas"`
 		} `json:"config"`
 		State struct {
 			First    uint64 `json:"first_seq"`
@@ -46,11 +48,23 @@ func (b *Bus) usage(ctx context.Context) (u Usage, err error) {
 			Messages int64  `json:"messages"`
 			Subjects int64  `json:"num_subjects"`
 		} `json:"state"`
+		Cluster struct {
+			Replicas []struct {
+				Current bool `json:"current"`
+				Offline bool `json:"offline"`
+			} `json:"replicas"`
+		} `json:"cluster"`
 	}
 	if err := b.api(ctx, "STREAM.INFO."+b.subjects.Stream(), &log); err != nil {
 		return u, err
 	}
 	u = Usage{First: log.State.First, Last: log.State.Last, Bytes: log.State.Bytes, MaxBytes: max(0, log.Config.MaxBytes), Messages: log.State.Messages, MaxMessages: max(0, log.Config.MaxMsgs), Subjects: log.State.Subjects}
+	u.Replicas, u.Current = max(1, log.Config.Replicas), 1 // the leader, which has answered
+	for _, r := range log.Cluster.Replicas {
+		if r.Current && !r.Offline {
+			u.Current++
+		}
+	}
 	if b.server != nil {
 		u.Stored, u.MaxStored = b.server.stored()
 		return u, nil

@@ -47,6 +47,9 @@ var codes = [...]Code{
 	PayloadTooLarge, Unavailable, Internal,
 }
 
+// Codes are all that there are.
+func Codes() []Code { return slices.Clone(codes[:]) }
+
 // Known reports whether a code is one of the closed set. Foreign ones are not.
 func (c Code) Known() bool { return slices.Contains(codes[:], c) }
 

@@ -141,11 +141,12 @@ func (l *line) enter(ctx context.Context) bool {
 func (l *line) leave() { <-l.places }
 
 // overloaded is the response to an operation that was not admitted.
-func (e *Engine) overloaded(ctx context.Context, err error) *Response {
+func (e *Engine) overloaded(ctx context.Context, op *operation, err error) *Response {
 	if x := ExchangeOf(ctx); x != nil {
 		x.shed = true
 	}
 	f := fault.Of(err)
+	e.meters.operation(string(op.kind), f.Code)
 	resp := e.failure(gqlerror.List{executionError(f, nil, nil)})
 	resp.RetryAfter = time.Duration(f.RetryAfter) * time.Second
 	return resp

@@ -207,7 +207,7 @@ func (r *run) limit(f *field) (int, error) {
 	case !given:
 		return f.relation.Limit, nil
 	case limit < 0 || limit > int64(most):
-		return 0, fault.Input("limit", "limit must be from 0 to %d", most)
+		return 0, &overLimit{"page", fault.Input("limit", "limit must be from 0 to %d", most)}
 	}
 	return int(limit), nil
 }

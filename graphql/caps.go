@@ -2,6 +2,7 @@ package graphql
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 
 	"tidings/schema"
@@ -69,11 +70,11 @@ func (l *Limits) tooLarge(v any) *inputError {
 	switch v := v.(type) {
 	case string:
 		if len(v) > l.StringBytes {
-			return wrong("A text may have at most %d bytes.", l.StringBytes)
+			return &inputError{limit: "text", text: fmt.Sprintf("A text may have at most %d bytes.", l.StringBytes)}
 		}
 	case []any:
 		if len(v) > l.ListItems {
-			return wrong("A list may have at most %d items.", l.ListItems)
+			return &inputError{limit: "list", text: fmt.Sprintf("A list may have at most %d items.", l.ListItems)}
 		}
 		for i, item := range v {
 			if bad := l.tooLarge(item); bad != nil {

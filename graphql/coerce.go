@@ -46,6 +46,7 @@ type inputError struct {
 	steps []string // to the value, the last one first
 	text  string
 	at    *ast.Position // in the document; nil for the whole field
+	limit string        // that it goes beyond; empty: none
 }
 
 func wrong(format string, args ...any) *inputError {
@@ -75,10 +76,11 @@ func (bad *inputError) path() string {
 type argumentError struct {
 	cause *fault.Error
 	at    *ast.Position
+	limit string // see inputError
 }
 
 func (bad *inputError) fault() error {
-	return &argumentError{cause: fault.Input(bad.path(), "%s", bad.text), at: bad.at}
+	return &argumentError{cause: fault.Input(bad.path(), "%s", bad.text), at: bad.at, limit: bad.limit}
 }
 
 func (e *argumentError) Error() string { return e.cause.Error() }

@@ -33,7 +33,7 @@ func (e *Engine) compile(op *ast.OperationDefinition, vars map[string]any) (*pla
 		c.plan.roots = append(c.plan.roots, c.root(typ, def, nodes))
 	}
 	if c.fields > maxSelections {
-		return nil, refuse(op.Position, fault.ValidationFailed, "the operation selects more than %d fields, with those of interfaces and unions for each of their types", maxSelections)
+		return nil, beyondLimit("selections", refuse(op.Position, fault.ValidationFailed, "the operation selects more than %d fields, with those of interfaces and unions for each of their types", maxSelections))
 	}
 	if op.Operation == ast.Subscription && len(c.plan.roots) != 1 {
 		return nil, refuse(op.Position, fault.ValidationFailed, "A subscription must select exactly one root field.")

@@ -2,6 +2,7 @@ package graphql
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -98,7 +99,11 @@ func (e *Engine) parse(text string, trusted bool) (*document, gqlerror.List) {
 	}
 	tree, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: plain}, limits.Tokens)
 	if err != nil {
-		return nil, withCode(gqlerror.List{gqlerror.WrapIfUnwrapped(err)}, fault.ParseFailed)
+		bad := gqlerror.WrapIfUnwrapped(err)
+		if strings.Contains(bad.Message, "exceeded token limit") {
+			bad = beyondLimit("tokens", bad)
+		}
+		return nil, withCode(gqlerror.List{bad}, fault.ParseFailed)
 	}
 	if len(tree.Operations) == 0 {
 		return nil, gqlerror.List{refuse(nil, fault.ValidationFailed, "The document holds no operation.")}

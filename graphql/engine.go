@@ -19,6 +19,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
 	"tidings/auth"
+	"tidings/internal/proc"
 	"tidings/internal/trace"
 	"tidings/quota"
 	"tidings/resource"
@@ -74,6 +75,8 @@ type Options struct {
 	// Documents is how many valid documents are kept, as far as their texts have
 	// no more than 2 MiB together; zero means 1,000.
 	Documents int
+	// Metrics count what the engine does; nil: nothing does.
+	Metrics *proc.Metrics
 	// Tracer makes spans of operations, and of what subscribers are told in traces
 	// that others have begun; nil: nobody does. With TraceDocuments they hold the
 	// documents too, and with these whatever clients write into them.
@@ -145,6 +148,7 @@ type Engine struct {
 	waiting    chan struct{} // a place for each that waits aside
 	hints      bool          // the validator may name parts of the schema
 	live       live
+	meters     meters
 }
 
 // New returns an engine for the contract of m. The feed must be the one behind
@@ -165,6 +169,7 @@ func New(m *schema.Model, data *resource.Client, feed *resource.Feed, o Options)
 		scratch:    newScratchPool(),
 		waiting:    make(chan struct{}, maxAside),
 		hints:      o.Introspection == nil || o.Introspection(auth.Principal{}),
+		meters:     newMeters(o.Metrics),
 	}
 	e.live.slots, e.live.streamSlots = make(chan struct{}, maxReads), make(chan struct{}, maxReads)
 	e.options.Limits = o.Limits.withDefaults()

@@ -70,6 +70,7 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	who := auth.FromContext(ctx)
 	op, failed := e.admit(ctx, who, req)
 	if failed != nil {
+		e.meters.operation(unknownKind, failed.Code)
 		a.respond(failed)
 		return
 	}
@@ -82,7 +83,7 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	leave, err := e.options.Admission.operation(ctx, op)
 	if err != nil {
-		a.respond(e.overloaded(ctx, err))
+		a.respond(e.overloaded(ctx, op, err))
 		return
 	}
 	defer leave()
@@ -274,6 +275,10 @@ type answerer struct {
 func (a *answerer) refuse(status int, err error) {
 	resp := a.engine.failure(gqlerror.List{executionError(fault.Of(err), nil, nil)})
 	a.exchange.Code = resp.Code
+	a.engine.meters.operation(unknownKind, resp.Code)
+	if status == http.StatusRequestEntityTooLarge {
+		a.engine.meters.limit("body")
+	}
 	a.write(status, resp.Body)
 }
 

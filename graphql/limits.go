@@ -53,9 +53,9 @@ func (s *surveyor) document() *gqlerror.Error {
 	doc := s.doc
 	switch {
 	case len(doc.Operations) > maxOperations:
-		return refuse(doc.Position, fault.ValidationFailed, "the document has more than %d operations", maxOperations)
+		return beyondLimit("definitions", refuse(doc.Position, fault.ValidationFailed, "the document has more than %d operations", maxOperations))
 	case len(doc.Fragments) > maxFragments:
-		return refuse(doc.Position, fault.ValidationFailed, "the document has more than %d fragments", maxFragments)
+		return beyondLimit("definitions", refuse(doc.Position, fault.ValidationFailed, "the document has more than %d fragments", maxFragments))
 	}
 	for _, f := range doc.Fragments {
 		if _, err := s.fragment(f); err != nil {
@@ -64,7 +64,7 @@ func (s *surveyor) document() *gqlerror.Error {
 	}
 	for _, op := range doc.Operations {
 		if len(op.VariableDefinitions) > maxVariables {
-			return refuse(op.Position, fault.ValidationFailed, "the operation has more than %d variables", maxVariables)
+			return beyondLimit("definitions", refuse(op.Position, fault.ValidationFailed, "the operation has more than %d variables", maxVariables))
 		}
 		s.uses += len(op.Directives)
 		m, err := s.set(op.SelectionSet)
@@ -77,7 +77,7 @@ func (s *surveyor) document() *gqlerror.Error {
 		}
 	}
 	if s.uses > maxDirectives {
-		return refuse(doc.Position, fault.ValidationFailed, "the document uses more than %d directives", maxDirectives)
+		return beyondLimit("definitions", refuse(doc.Position, fault.ValidationFailed, "the document uses more than %d directives", maxDirectives))
 	}
 	return nil
 }
@@ -85,15 +85,15 @@ func (s *surveyor) document() *gqlerror.Error {
 func (m measure) check(at *ast.Position, l *Limits) *gqlerror.Error {
 	switch {
 	case m.depth > l.Depth && !l.Measure:
-		return refuse(at, fault.DepthLimitExceeded, "the operation is %d levels deep; at most %d are allowed", m.depth, l.Depth)
+		return beyondLimit("depth", refuse(at, fault.DepthLimitExceeded, "the operation is %d levels deep; at most %d are allowed", m.depth, l.Depth))
 	case m.meta > max(maxMetaDepth, l.Depth) && m.meta > m.depth:
-		return refuse(at, fault.DepthLimitExceeded, "the operation asks %d levels deep for the schema; at most %d are allowed", m.meta, maxMetaDepth)
+		return beyondLimit("depth", refuse(at, fault.DepthLimitExceeded, "the operation asks %d levels deep for the schema; at most %d are allowed", m.meta, maxMetaDepth))
 	case m.selections > maxSelections:
-		return refuse(at, fault.ValidationFailed, "the operation selects more than %d fields", maxSelections)
+		return beyondLimit("selections", refuse(at, fault.ValidationFailed, "the operation selects more than %d fields", maxSelections))
 	case m.aliases > l.Aliases:
-		return refuse(at, fault.ValidationFailed, "the operation has %d aliases; at most %d are allowed", m.aliases, l.Aliases)
+		return beyondLimit("aliases", refuse(at, fault.ValidationFailed, "the operation has %d aliases; at most %d are allowed", m.aliases, l.Aliases))
 	case m.roots > l.Roots:
-		return refuse(at, fault.ValidationFailed, "the operation has %d root fields; at most %d are allowed", m.roots, l.Roots)
+		return beyondLimit("roots", refuse(at, fault.ValidationFailed, "the operation has %d root fields; at most %d are allowed", m.roots, l.Roots))
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func (s *surveyor) set(set ast.SelectionSet) (measure, *gqlerror.Error) {
 		}
 		if f, ok := sel.(*ast.Field); ok && names != nil {
 			if names[f.Alias]++; names[f.Alias] > maxRepeats {
-				return sum, refuse(f.Position, fault.ValidationFailed, "%q is selected more than %d times in one place", f.Alias, maxRepeats)
+				return sum, beyondLimit("selections", refuse(f.Position, fault.ValidationFailed, "%q is selected more than %d times in one place", f.Alias, maxRepeats))
 			}
 		}
 		sum.add(m)

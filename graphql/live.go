@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -68,6 +69,13 @@ type Follower interface {
 	Reached(cursor string)
 }
 
+// Dater is what a Sink may implement to learn when a change happened that it is
+// about to be told of live: Happened is called right before Next or Try, with the
+// time of the log, for one subscriber of each event that a shard hands out.
+type Dater interface {
+	Happened(at time.Time)
+}
+
 // Subscribe begins a subscription whose results go to s, until stop is called,
 // s takes no more, or s.End says that it is over. The caller must call stop,
 // which waits for nothing: a Next that is under way may still arrive. When the
@@ -97,7 +105,10 @@ func (e *Engine) Subscribe(ctx context.Context, who auth.Principal, r Request, a
 		return e.join(ctx, nil, who, r, after, s)
 	}
 	ctx, span := e.tracing(ctx)
-	defer func() { began(span, failed) }()
+	defer func() {
+		began(span, failed)
+		e.meters.subscribed(failed, after != "")
+	}()
 	return e.join(ctx, span, who, r, after, s)
 }
 
@@ -149,6 +160,9 @@ func (e *Engine) join(ctx context.Context, span *trace.Span, who auth.Principal,
 		if err != nil && !anew {
 			return nil, e.refusal(ctx, err)
 		}
+	}
+	if m.behind && after != "" && !op.moved {
+		m.resume = &resumption{}
 	}
 	if !e.live.join(group{op: op, who: view, sight: sight}, m) {
 		return nil, e.refusal(ctx, errStopping)

@@ -89,6 +89,9 @@ func (e *Engine) hear(ctx context.Context, who auth.Principal, op *operation, af
 		return nil, 0, fault.New(fault.CursorExpired, "the cursor belongs to another stream; read the current state and subscribe without a cursor")
 	}
 	m = &member{sink: s, begun: e.options.Tracer.Here(ctx), behind: from.Log != ""}
+	if m.behind && !op.moved {
+		m.resume = &resumption{}
+	}
 	g := group{op: op, who: op.view(who)}
 	if op.moved && !m.behind { // what came between the engines is not known
 		m.first = e.said(ctx, g.who, op, p.gap(), "", nil)

@@ -106,6 +106,7 @@ func (e *Engine) tellNets(ctx context.Context, m *member, n *nets, at uint64) (r
 	list := n.list()
 	m.skipped += n.skipped
 	e.live.skipped.Add(uint64(n.skipped))
+	e.meters.dropped.Add(n.skipped)
 	for _, ev := range list {
 		var told marks
 		if m.skipped > 0 {

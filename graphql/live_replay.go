@@ -30,6 +30,9 @@ func (l *live) run(ctx context.Context, e *Engine, m *member, bring func(context
 	if m.onLeave(cancel) {
 		err = bring(ctx)
 	}
+	if m.resume != nil && ctx.Err() == nil {
+		m.resume.err = err
+	}
 	if err == nil || ctx.Err() != nil || !m.drop() {
 		m.replayed(nil)
 		return
@@ -41,6 +44,7 @@ func (l *live) run(ctx context.Context, e *Engine, m *member, bring func(context
 // at the end, by it or by the shard, is said here.
 func (m *member) replayed(list []byte) {
 	m.shard.mu.Lock()
+	m.gaveUpLocked()
 	if m.replaying--; list == nil && m.replaying == 0 {
 		list = m.last
 	}
@@ -154,6 +158,10 @@ func (m *member) take(ctx context.Context, payload []byte, cursor string) (bool,
 			return false, nil
 		default:
 			m.shard.engine.live.replayed.Add(1)
+			m.shard.engine.meters.replayed.Add(1)
+			if m.resume != nil {
+				m.resume.given++
+			}
 			return true, nil
 		}
 	}
@@ -311,9 +319,13 @@ func (m *member) upToDate(at uint64) (reached uint64, done bool) {
 			return at, true
 		}
 		at, m.nth = r.seq, r.nth
+		if m.resume != nil {
+			m.resume.given++
+		}
 		m.shard.engine.live.deliveries.Add(1)
 	}
 	m.held, m.bytes, m.behind, m.after = nil, 0, false, at
+	m.caughtUpLocked()
 	return at, true
 }
 

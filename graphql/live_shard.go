@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"tidings/auth"
 	"tidings/fault"
@@ -70,6 +71,8 @@ type member struct {
 	bytes  int  // of the payloads held
 	full   bool // more than can be held has come: the replay must go on
 	cancel context.CancelFunc
+	// resume counts what becomes of a cursor; nil: it came with none, or is over.
+	resume *resumption
 	// skipped is how many changes were left out of which the sink was not told so
 	// yet; the replay's own.
 	skipped int
@@ -89,6 +92,7 @@ type result struct {
 	told    bool        // it is that of another group
 	failed  bool        // executing it went wrong beyond what a payload can say
 	span    *trace.Span // of the delivery; nil as a rule
+	at      time.Time   // of the event, when one of the members is told it; else zero
 }
 
 // The bounds of what is held for one member: what a sink's queue takes at once.
@@ -156,6 +160,7 @@ func (s *shard) process(ev event) {
 			results[g] = r
 			if !r.told {
 				s.engine.live.executions.Add(1)
+				s.engine.meters.executions.Add(1)
 			}
 		}
 	}
@@ -176,8 +181,13 @@ func (s *shard) deliver(ev event, results map[*group]result) (todo []*group) {
 		return todo
 	}
 	s.pos = ev.Seq
+	dated := ev.Time
 	for _, g := range listening {
-		s.handOut(g, results[g])
+		r := results[g]
+		if !r.skip && len(g.members) > 0 {
+			r.at, dated = dated, time.Time{}
+		}
+		s.handOut(g, r)
 	}
 	if s.newest != nil {
 		s.newest.add(ev)
@@ -190,8 +200,15 @@ func (s *shard) handOut(g *group, r result) {
 		return
 	}
 	defer r.delivered(len(g.members))
+	date := -1
+	if !r.at.IsZero() {
+		date = int(r.seq % uint64(len(g.members)))
+	}
 	for i := len(g.members) - 1; i >= 0; i-- { // from the end: remove puts the last in its place
 		m := g.members[i]
+		if i == date && !m.behind && r.seq > m.after {
+			m.happened(r.at)
+		}
 		switch {
 		case r.seq <= m.after:
 		case m.behind:
@@ -205,6 +222,13 @@ func (s *shard) handOut(g *group, r result) {
 		default:
 			s.engine.live.deliveries.Add(1)
 		}
+	}
+}
+
+// happened tells the sink when what it is about to get has happened.
+func (m *member) happened(at time.Time) {
+	if d, ok := m.sink.(Dater); ok {
+		d.Happened(at)
 	}
 }
 

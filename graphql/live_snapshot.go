@@ -78,6 +78,9 @@ func (e *Engine) bring(ctx context.Context, who auth.Principal, m *member, at ui
 			return err
 		}
 	}
+	if m.resume != nil { // its events are gone
+		m.resume.anew = true
+	}
 	at, err := e.newSnapshot(who, m).run(ctx)
 	if err != nil {
 		return err
@@ -127,10 +130,12 @@ func (s *snapshot) pay(ctx context.Context) error {
 		return err
 	}
 	if n > most {
+		e.meters.limit("snapshot")
 		return tooLong(most)
 	}
 	more := e.priceOfRecord(op) * max(0, n-1) // one was paid for by subscribing
 	if total := op.cost.Estimated + more; total > op.cost.Max && !e.options.Limits.Measure {
+		e.meters.limit("cost")
 		return fault.New(fault.CostLimitExceeded, "the snapshot of %d records is estimated to cost %d; at most %d is allowed: narrow it by a filter, or select less", n, total, op.cost.Max)
 	}
 	return e.options.Quota.Spend(ctx, s.who, more)

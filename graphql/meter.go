@@ -50,8 +50,8 @@ func (e *Engine) tooDear(ctx context.Context, who auth.Principal, op *operation)
 			slog.Int("estimated", op.cost.Estimated), slog.Int("max", op.cost.Max), slog.String("subject", who.Subject))
 		return nil
 	}
-	err := refuse(op.def.Position, fault.CostLimitExceeded, "the operation is estimated to cost %d; at most %d is allowed: ask for shorter lists, or for less at a time",
-		op.cost.Estimated, op.cost.Max)
+	err := beyondLimit("cost", refuse(op.def.Position, fault.CostLimitExceeded, "the operation is estimated to cost %d; at most %d is allowed: ask for shorter lists, or for less at a time",
+		op.cost.Estimated, op.cost.Max))
 	err.Extensions["cost"] = map[string]any{"estimated": int64(op.cost.Estimated), "max": int64(op.cost.Max)}
 	return err
 }
@@ -65,6 +65,7 @@ func (e *Engine) measureDepth(depth int) {
 
 // limited is the response to a caller who has used too much.
 func (e *Engine) limited(ctx context.Context, err error) *Response {
+	e.meters.limit("rate")
 	resp := e.refusal(ctx, err)
 	if x, ok := errors.AsType[*quota.Exceeded](err); ok {
 		resp.RetryAfter = x.After

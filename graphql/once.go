@@ -117,7 +117,7 @@ func (e *Engine) once(ctx context.Context, who auth.Principal, op *operation) Re
 	// Who hangs up now comes back for the answer.
 	ctx = context.WithoutCancel(ctx)
 	op.claim = c
-	resp := e.execute(ctx, who, op)
+	resp := e.perform(ctx, who, op)
 	e.conclude(ctx, c, resp)
 	return resp
 }

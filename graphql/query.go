@@ -39,7 +39,7 @@ func newQuery(r *schema.Resource, args map[string]any, most int) (q view.Query, 
 func pageSize(args map[string]any, name string, most int) (int, error) {
 	n, ok := args[name].(int64)
 	if ok && (n < 1 || n > int64(most)) {
-		return 0, fault.Input(name, "%s must be from 1 to %d", name, most)
+		return 0, &overLimit{"page", fault.Input(name, "%s must be from 1 to %d", name, most)}
 	}
 	return int(n), nil
 }

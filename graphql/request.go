@@ -138,6 +138,7 @@ func (e *Engine) subscribe(op *operation) *gqlerror.Error {
 		bad = e.options.Limits.tooLarge(args)
 	}
 	if bad != nil {
+		e.meters.limit(bad.limit)
 		return executionError(fault.Input(bad.path(), "%s", bad.text), root.nodes, nil)
 	}
 	op.root = subscribed{generated: root.generated, function: root.function, args: args}
@@ -175,6 +176,7 @@ func (op *operation) rules() schema.Roles { return op.plan.roles }
 // Nothing is read for a caller, the principal in ctx, whose requests are used up.
 func (e *Engine) Kind(ctx context.Context, r Request) (string, error) {
 	if err := e.options.Quota.Peek(ctx, auth.FromContext(ctx)); err != nil {
+		e.meters.limit("rate")
 		return "", err
 	}
 	if _, err := e.identify(ctx, &r); err != nil {
@@ -210,6 +212,7 @@ func (e *Engine) Execute(ctx context.Context, who auth.Principal, r Request) (an
 	defer func() { traced(span, answer.Code) }()
 	op, failed := e.admit(ctx, who, r)
 	if failed != nil {
+		e.meters.operation(unknownKind, failed.Code)
 		return *failed
 	}
 	e.known(span, op)
@@ -218,13 +221,21 @@ func (e *Engine) Execute(ctx context.Context, who auth.Principal, r Request) (an
 	}
 	leave, err := e.options.Admission.operation(ctx, op)
 	if err != nil {
-		return *e.overloaded(ctx, err)
+		return *e.overloaded(ctx, op, err)
 	}
 	defer leave()
 	return e.execute(ctx, who, op)
 }
 
+// execute runs an operation that was admitted, and counts it.
 func (e *Engine) execute(ctx context.Context, who auth.Principal, op *operation) Response {
+	began := time.Now()
+	resp := e.perform(ctx, who, op)
+	e.meters.executed(string(op.kind), resp.Code, began)
+	return resp
+}
+
+func (e *Engine) perform(ctx context.Context, who auth.Principal, op *operation) Response {
 	if op.kind == ast.Subscription {
 		return *e.failure(gqlerror.List{refuse(op.def.Position, fault.BadRequest,
 			"A subscription needs a connection that stays open: use WebSocket, or ask for text/event-stream.")})

@@ -36,6 +36,7 @@ func (e *Engine) failure(errs gqlerror.List) *Response {
 	if !e.hints {
 		errs = withoutHints(errs)
 	}
+	e.meters.refusedBy(errs)
 	body := appendErrors([]byte(`{"errors":`), errs)
 	return &Response{Body: append(body, '}'), Failed: true, Code: codeOf(errs[0])}
 }

@@ -100,8 +100,15 @@ func (r *run) fail(nodes []*ast.Field, err error) {
 	}
 	f := fault.Of(err)
 	r.logFault(f, err)
+	if over, ok := errors.AsType[*overLimit](err); ok {
+		r.engine.meters.limit(over.name)
+	}
 	told := executionError(f, nodes, r.path)
-	if bad, ok := errors.AsType[*argumentError](err); ok && bad.at != nil {
+	bad, ok := errors.AsType[*argumentError](err)
+	if ok {
+		r.engine.meters.limit(bad.limit)
+	}
+	if ok && bad.at != nil {
 		told.Locations = []gqlerror.Location{locationOf(bad.at)}
 	}
 	if made, ok := errors.AsType[*madeError](err); ok {

@@ -21,6 +21,7 @@ import (
 	"tidings/auth"
 	"tidings/bus"
 	"tidings/fault"
+	"tidings/internal/proc"
 )
 
 // Options tunes the jobs. The zero value has the defaults of every field.
@@ -49,6 +50,8 @@ type Options struct {
 	// while they do: a *fault.Error. It is asked before each part of a job. Nil:
 	// they always count.
 	Standing func(auth.Principal) error
+	// Metrics count jobs; nil: nothing does.
+	Metrics *proc.Metrics
 	// Logger; nil means silent.
 	Logger *slog.Logger
 }
@@ -81,6 +84,9 @@ type Jobs struct {
 	bucket *bus.Bucket
 	queue  *bus.Queue
 	opts   Options
+
+	running *proc.Level
+	ended   *proc.Counter
 }
 
 // Open opens the bucket and the queue, and creates what is absent.
@@ -102,8 +108,17 @@ func Open(ctx context.Context, b *bus.Bus, o Options) (*Jobs, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Jobs{bus: b, bucket: k, queue: q, opts: o}, nil
+	return &Jobs{
+		bus: b, bucket: k, queue: q, opts: o,
+		running: o.Metrics.Level("tidings_jobs_running", "Parts of jobs that this worker carries out now."),
+		ended: o.Metrics.Counter("tidings_jobs_ended_total", "Jobs that this worker has seen the end of.", "outcome").
+			Closed([]string{"done", "failed", "cancelled"}),
+	}, nil
 }
+
+// Queued is how many parts of jobs wait or are under way, in all processes. It
+// asks the bus: UNAVAILABLE when that does not answer.
+func (j *Jobs) Queued(ctx context.Context) (int64, error) { return j.queue.Len(ctx) }
 
 // Part is some items of a job, to be carried out together.
 type Part struct {

@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"tidings/auth"
@@ -117,6 +118,7 @@ func (j *Jobs) Cancel(ctx context.Context, who auth.Principal, id string) (Statu
 
 // change changes a job, unless fn says no. It returns the record as it is then.
 func (j *Jobs) change(ctx context.Context, id string, fn func(*record) bool) (r record, err error) {
+	over := false
 	err = j.bucket.Update(ctx, id, func(value []byte) ([]byte, error) {
 		if value == nil {
 			return nil, errNoJob
@@ -124,11 +126,16 @@ func (j *Jobs) change(ctx context.Context, id string, fn func(*record) bool) (r 
 		if r, err = decodeRecord(value); err != nil {
 			return nil, err
 		}
+		was := r.End
+		defer func() { over = was == "" && r.End != "" }()
 		if !fn(&r) {
 			return nil, nil
 		}
 		r.Updated = time.Now().UTC()
 		return encode(r), nil
 	})
+	if err == nil && over {
+		j.ended.Add(1, strings.ToLower(string(r.End)))
+	}
 	return r, err
 }

@@ -39,6 +39,7 @@ var errOver = errors.New("the turn is over")
 
 // take does one turn. An error brings it again.
 func (j *Jobs) take(ctx context.Context, task bus.Task, run Runner) error {
+	defer j.running.Rise()()
 	t, err := decodeTurn(task.Data)
 	if err != nil {
 		j.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "a turn of a job cannot be read, and is dropped", slog.String("task", task.ID), slog.Any("error", err))

@@ -7,6 +7,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"tidings/auth"
+	"tidings/graphql"
 	"tidings/internal/proc"
 )
 
@@ -63,6 +64,8 @@ var refusalNames = [refusals]string{"draining", "starting", "full", "address", "
 type counters struct {
 	operations atomic.Int64
 	overflowed atomic.Uint64
+	latency    *proc.Timing
+	tooMany    *proc.Tally // operations on one connection
 	by         [transports]traffic
 	refused    [refusals]atomic.Uint64
 }
@@ -89,6 +92,8 @@ func (t *traffic) end(why ending) {
 // measure registers what the hub counts.
 func (h *Hub) measure(m *proc.Metrics) {
 	c := &h.stats
+	c.latency = m.Histogram("tidings_delivery_latency_seconds", "From when the log stored a change, by the clock of its server, until it was written to the socket of a subscriber. It is observed for one subscriber of each change that is told live, on each processor; not for those that catch up.").Of()
+	c.tooMany = graphql.LimitsRefused(m).Of("operations")
 	m.Read("tidings_connections", "Open connections.", func(tell func(float64, ...string)) {
 		for i := range c.by {
 			tell(float64(c.by[i].open.Load()), transportNames[i])
@@ -146,6 +151,14 @@ func (h *Hub) measureQueues(m *proc.Metrics) {
 		return float64(most)
 	})
 	m.Gauge("tidings_queue_max_bytes", "Bytes that may wait for one client, beyond which it is cut off.", func() float64 { return float64(h.opts.MaxQueue) })
+}
+
+// late observes how late something was written that had happened then; zero: it
+// is not known.
+func (h *Hub) late(then int64) {
+	if then != 0 {
+		h.stats.latency.Observe(max(0, time.Since(time.Unix(0, then))))
+	}
 }
 
 // drains reports whether the hub does.

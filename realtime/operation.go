@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"time"
 
 	"tidings/auth"
 	"tidings/fault"
@@ -21,6 +22,7 @@ type operation struct {
 
 	// Guarded by the socket's lock.
 	done bool          // the client hears no more of it
+	born int64         // as a stream's
 	sub  *subscription // nil when it is none, or has not begun
 	// position is how far it has come since the client was told anything; empty:
 	// no further.
@@ -126,6 +128,7 @@ func (s *socket) register(id string) (op *operation, who auth.Principal, resume 
 	}
 	// What a client has completed may still be at work.
 	if most := s.hub.opts.MaxOperations; max(len(s.ops), s.running) >= most {
+		s.hub.stats.tooMany.Add(1)
 		list := errorList(limited("a connection runs at most %d operations; complete one first", most), "")
 		s.pushLocked(s.dialect.errorMessage(id, list))
 		return
@@ -165,9 +168,24 @@ func (op *operation) Next(payload []byte, _ string) bool {
 	if op.done || !s.pushLocked(op.next(payload)) {
 		return false
 	}
-	op.position = ""
-	s.hub.stats.by[overSocket].delivered.Add(1)
+	op.toldLocked()
 	return true
+}
+
+// toldLocked notes that a result was queued.
+func (op *operation) toldLocked() {
+	op.position = ""
+	op.socket.hub.stats.by[overSocket].delivered.Add(1)
+	if op.born != 0 {
+		op.socket.out.dated, op.born = op.born, 0
+	}
+}
+
+// Happened implements graphql.Dater.
+func (op *operation) Happened(at time.Time) {
+	op.socket.mu.Lock()
+	defer op.socket.mu.Unlock()
+	op.born = at.UnixNano()
 }
 
 // Try implements graphql.Trier.
@@ -180,12 +198,12 @@ func (op *operation) Try(payload []byte, _ string) (taken, full bool) {
 	case op.done || s.out.shut:
 		return false, false
 	case !s.out.admits(it, s.hub.opts.MaxQueue):
+		op.born = 0 // it is told later, or something newer in its stead
 		return false, true
 	case !s.pushLocked(it):
 		return false, false
 	}
-	op.position = ""
-	s.hub.stats.by[overSocket].delivered.Add(1)
+	op.toldLocked()
 	return true, false
 }
 

@@ -68,6 +68,7 @@ func (r *reservation) acceptsLocked(o *order) error {
 		running = max(running, left)
 	}
 	if most := r.hub.opts.MaxOperations; running >= most {
+		r.hub.stats.tooMany.Add(1)
 		return limited("a connection runs at most %d operations; complete one first", most)
 	}
 	return nil
@@ -185,6 +186,9 @@ func (op *posted) End(errors []byte) {
 	r.mu.Unlock()
 	op.settle()
 }
+
+// Happened implements graphql.Dater.
+func (op *posted) Happened(at time.Time) { op.stream.Happened(at) }
 
 // Ready implements graphql.Pacer.
 func (op *posted) Ready(ctx context.Context) error { return op.stream.ready(ctx) }

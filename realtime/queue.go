@@ -29,6 +29,9 @@ type queue struct {
 	shut  bool          // nothing is accepted any more
 	room  chan struct{} // closed when half of the queue is free; nil when nobody waits
 	need  int           // what the last that was not admitted needs; 0: it was
+	// When something happened that waits, or is being written; zero: of none it
+	// is known. Nanoseconds since 1970.
+	dated, leaving int64
 }
 
 // push adds it; false means that the queue is full. A single item may be
@@ -61,6 +64,9 @@ func (q *queue) fits(it item, limit int) bool {
 func (q *queue) take() []item {
 	items := q.items
 	q.items = nil
+	if q.leaving == 0 {
+		q.leaving, q.dated = q.dated, 0
+	}
 	return items
 }
 
@@ -73,6 +79,14 @@ func (q *queue) wrote(items []item, limit int) {
 		close(q.room)
 		q.room = nil
 	}
+}
+
+// left is when something happened that was written just now; zero: of none it is
+// known.
+func (q *queue) left() int64 {
+	at := q.leaving
+	q.leaving = 0
+	return at
 }
 
 // end drops what waits, accepts no more and wakes those who wait for room.

@@ -109,6 +109,7 @@ func (s *socket) wrote(items []item) (more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.out.wrote(items, s.hub.opts.MaxQueue)
+	s.hub.late(s.out.left())
 	if len(items) > 0 && items[len(items)-1].opcode == opClose {
 		s.deadline = time.Now().Add(closeWait)
 		s.pinger.Reset(closeWait)

@@ -36,6 +36,7 @@ type stream struct {
 	res      *reservation   // in single connection mode
 	sub      *subscription  // of distinct connections; nil when it is none, or has not begun
 	cause    ending         // of its end
+	born     int64          // when what is about to be queued has happened; zero: it is not known
 }
 
 // open sends the header at once, so that the client knows it is connected.
@@ -109,6 +110,7 @@ func (st *stream) wrote(items []item) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.out.wrote(items, st.hub.opts.MaxQueue)
+	st.hub.late(st.out.left())
 }
 
 // write writes and flushes, with a deadline for each 64 KiB. Between writes there
@@ -150,6 +152,7 @@ func (st *stream) push(it item) bool {
 		st.comeBackLocked()
 		return false
 	}
+	st.dateLocked()
 	st.notify()
 	return true
 }
@@ -162,11 +165,27 @@ func (st *stream) try(it item) (taken, full bool) {
 	case st.out.shut:
 		return false, false
 	case !st.out.admits(it, st.hub.opts.MaxQueue):
+		st.born = 0 // it is told later, or something newer in its stead
 		return false, true
 	}
 	st.out.push(it, st.hub.opts.MaxQueue)
+	st.dateLocked()
 	st.notify()
 	return true, false
+}
+
+// Happened implements graphql.Dater.
+func (st *stream) Happened(at time.Time) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.born = at.UnixNano()
+}
+
+// dateLocked notes when what was queued just now has happened.
+func (st *stream) dateLocked() {
+	if st.born != 0 {
+		st.out.dated, st.born = st.born, 0
+	}
 }
 
 // finish queues the last item, whatever waits.

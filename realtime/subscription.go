@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"time"
 
 	"tidings/auth"
 	"tidings/graphql"
@@ -16,6 +17,7 @@ type outlet interface {
 	graphql.Sink
 	graphql.Pacer
 	graphql.Trier
+	graphql.Dater
 	// reached takes a cursor up to which the client will have everything when it
 	// has read what is queued.
 	reached(cursor string)
@@ -183,6 +185,7 @@ var _ interface {
 	graphql.Starter
 	graphql.Leaver
 	graphql.Follower
+	graphql.Dater
 } = (*lease)(nil)
 
 // Next implements graphql.Sink.
@@ -210,6 +213,9 @@ func (l *lease) Try(payload []byte, cursor string) (taken, full bool) {
 	}
 	return taken, full
 }
+
+// Happened implements graphql.Dater.
+func (l *lease) Happened(at time.Time) { l.sub.out.Happened(at) }
 
 // End implements graphql.Sink.
 func (l *lease) End(errors []byte) {

@@ -57,7 +57,8 @@ type part struct {
 // again until ctx ends (within 10 s when that has no deadline). Errors as
 // Client.Transact.
 func (w *Worker) CarryAll(ctx context.Context, t Transaction) (records []Record, err error) {
-	defer func() { w.count("", verbTransaction, err) }()
+	done := w.work("", verbTransaction, t.Once)
+	defer func() { done(err) }()
 	ctx, cancel := inTime(ctx)
 	defer cancel()
 	b, err := w.bundle(t)

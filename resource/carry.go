@@ -27,7 +27,8 @@ const (
 // when somebody wrote in between, waits when the log cannot be reached, and
 // looks into the log when an answer was lost. Faults as Client.Submit.
 func (w *Worker) Carry(ctx context.Context, cmd Command) (record Record, err error) {
-	defer func() { w.count(cmd.Type, string(cmd.Verb), err) }()
+	done := w.work(cmd.Type, string(cmd.Verb), cmd.Once)
+	defer func() { done(err) }()
 	ctx, cancel := inTime(ctx)
 	defer cancel()
 	fresh, err := w.fresh(cmd)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"tidings/bus"
 	"tidings/fault"
@@ -186,6 +187,19 @@ func (w *Worker) lastHolder(ctx context.Context, last bus.Message) (h holder, er
 		return holder{}, fmt.Errorf("read what was before %s: %w", last.Subject, err)
 	}
 	return h, nil
+}
+
+// work notes that a command is carried out; done is called with what became of it.
+func (w *Worker) work(typ, verb string, once *Once) (done func(error)) {
+	began, fall := time.Now(), w.running.Rise()
+	if !once.first() {
+		w.again.Add(1)
+	}
+	return func(err error) {
+		fall()
+		w.took.Observe(time.Since(began), verb)
+		w.count(typ, verb, err)
+	}
 }
 
 // count counts a command.

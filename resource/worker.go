@@ -55,6 +55,9 @@ type Worker struct {
 	log         *slog.Logger
 	left        *leftOut
 	commands    *proc.Counter
+	took        *proc.Histogram
+	running     *proc.Level
+	again       *proc.Counter
 }
 
 // NewWorker returns a worker. Run makes it go.
@@ -76,6 +79,9 @@ func NewWorker(b *bus.Bus, m *schema.Model, o WorkerOptions) *Worker {
 	w.left = newLeftOut("worker", o.Metrics, w.log)
 	w.commands = o.Metrics.Counter("tidings_commands_total", "Commands that were carried out or refused, by what they are and the code of the refusal.", "type", "verb", "code").
 		Closed([]string{""}, []string{verbTransaction}, []string{"OK"})
+	w.took = o.Metrics.Histogram("tidings_command_work_seconds", "How long it took a worker to carry a command out, or to refuse it.", "verb").Closed(verbs)
+	w.running = o.Metrics.Level("tidings_commands_running", "Commands that this process carries out now.")
+	w.again = o.Metrics.Counter("tidings_commands_redelivered_total", "Commands that came once more, since nobody had answered their caller; what was done the first time is not done again.")
 	for _, r := range m.Resources {
 		w.commands.Closed([]string{r.Name}, verbs[:3], []string{"OK"})
 	}

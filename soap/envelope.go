@@ -54,6 +54,7 @@ type request struct {
 	payload xmltree.Elem    // the one element of the body
 	action  string          // of the media type, or empty
 	sent    *graphql.Sent   // how its gateway calls it; nil: not at all
+	name    string          // of the operation; empty: it is none that there is
 	named   bool            // its idempotency key is the wsa:MessageID
 	private bool            // nobody on the way could read or change it
 	network string          // where an anonymous sender is, followed by a blank; empty: the sender has a name

@@ -32,6 +32,7 @@ type Gateway struct {
 	// unanswered spares the log in an outage.
 	unanswered sparing
 	waiting    *proc.Level // for workers
+	meters     meters
 }
 
 // document is a printed WSDL.
@@ -55,7 +56,7 @@ func NewGateway(b *bus.Bus, m *schema.Model, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{bus: b, options: o, addresses: append([]string{base}, o.Addresses...), waiting: bus.Waiting(o.Metrics)}
+	g := &Gateway{bus: b, options: o, addresses: append([]string{base}, o.Addresses...), waiting: bus.Waiting(o.Metrics), meters: newMeters(o.Metrics)}
 	for _, c := range contracts {
 		for _, why := range c.left {
 			o.Logger.Warn("an operation of SOAP is left out: nobody could call it; let the field be null, or give it a default", slog.String("version", c.version), slog.String("operation", why))
@@ -121,6 +122,7 @@ func (g *Gateway) post(w http.ResponseWriter, r *http.Request) {
 	}
 	envelope, err := g.read(w, r)
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		g.meters.tooLarge()
 		http.Error(w, "the envelope is larger than "+strconv.Itoa(g.options.MaxEnvelope)+" bytes", http.StatusRequestEntityTooLarge)
 		return
 	}
@@ -160,6 +162,7 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, envelope []byt
 		}
 	}
 	if !g.carries(sent) {
+		g.meters.tooLarge()
 		http.Error(w, "the envelope is larger than what the bus carries: send less at a time", http.StatusRequestEntityTooLarge)
 		return
 	}
@@ -235,6 +238,7 @@ func (g *Gateway) failed(r *http.Request, envelope []byte, id string, err error)
 		f = failed(fault.Wrap(err, fault.Timeout, "no answer came in time, and whether the call was carried out is not known: look before you send a change again, or send it with an idempotency key"))
 	}
 	f.requestID = id
+	g.meters.count("", f)
 	if f.ours() && r.Context().Err() == nil {
 		if held, ok := g.unanswered.line(time.Now()); ok {
 			g.options.Logger.LogAttrs(r.Context(), slog.LevelWarn, "envelope not answered", slog.String("request", id), slog.Any("error", err), slog.Int("others", held))

@@ -50,6 +50,7 @@ type Service struct {
 	packer   *packer
 	// deciphering bounds what strangers can make the keys do.
 	deciphering *deciphering
+	meters      meters
 	// fingerprint is that of the contract.
 	fingerprint string
 }
@@ -73,7 +74,10 @@ func NewService(b *bus.Bus, m *schema.Model, e *graphql.Engine, a *auth.Accounts
 	}
 	stopping := make(chan struct{})
 	s := &Service{bus: b, engine: e, accounts: a, verifier: v, contract: contracts[len(contracts)-1], options: o, ready: make(chan struct{}), packer: &packer{},
-		stopping: stopping, stop: sync.OnceFunc(func() { close(stopping) }), waiting: make(chan struct{}, maxWaiting), large: make(largeOnes, maxLarge), deciphering: newDeciphering()}
+		stopping: stopping, stop: sync.OnceFunc(func() { close(stopping) }), waiting: make(chan struct{}, maxWaiting), large: make(largeOnes, maxLarge), deciphering: newDeciphering(), meters: newMeters(o.Metrics)}
+	for _, c := range contracts {
+		s.meters.begin(c)
+	}
 	for _, c := range contracts {
 		s.versions = append(s.versions, s.as(c))
 	}
@@ -117,6 +121,7 @@ func (s *Service) answer(ctx context.Context, m bus.Message) ([]byte, bus.Header
 		out, f = s.call(ctx, request, m.Header)
 	}
 	s.settle(ctx, request, f)
+	s.meters.answered(request.name, f, began)
 	if request.secrecy.timed() {
 		s.evenOut(ctx, began)
 	}
@@ -157,6 +162,7 @@ func (s *Service) call(ctx context.Context, r *request, h bus.Header) ([]byte, *
 	if f != nil {
 		return nil, f
 	}
+	r.name = op.name
 	if op.kind == kindInfo {
 		return s.runInfo(ctx, op, r)
 	}

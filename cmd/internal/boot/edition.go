@@ -102,6 +102,7 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 	}
 	e.Engine, err = graphql.New(e.Model, e.Client, e.Feed, graphql.Options{
 		Logger:        r.log,
+		Metrics:       r.Metrics,
 		Introspection: c.introspection,
 		Limits:        c.limits(),
 		Timeout:       c.MaxTime,

@@ -14,7 +14,7 @@ func (r *Rooms) openJobs(ctx context.Context) (*job.Jobs, error) {
 	}
 	c := r.config
 	return job.Open(ctx, r.Bus, job.Options{
-		Age: c.JobsAge, Bytes: c.JobsBytes, Queued: c.JobsUnfinished, Logger: r.log,
+		Age: c.JobsAge, Bytes: c.JobsBytes, Queued: c.JobsUnfinished, Metrics: r.Metrics, Logger: r.log,
 		Standing: func(who auth.Principal) error {
 			if err := r.Verifier.Standing(who); err != nil {
 				return err

@@ -1,5 +1,7 @@
 package boot
 
+import "math"
+
 // MeasureReady makes the metrics say whether the process is ready, as /readyz
 // does by the same function.
 func (r *Rooms) MeasureReady(ready func() error) {
@@ -20,6 +22,25 @@ func (r *Rooms) measureBus() {
 	m.Read("tidings_bus_reconnects_total", "Times that the connection to NATS was lost and came back.", func(tell func(float64, ...string)) {
 		tell(float64(r.Bus.Reconnects()))
 	})
+	m.Read("tidings_bus_gaps_total", "Times that messages of the log were missing in what came live, and were read from it.", func(tell func(float64, ...string)) {
+		times, _ := r.Bus.Gaps()
+		tell(float64(times))
+	})
+	m.Read("tidings_bus_gap_messages_total", "Messages of the log that were missing in what came live, and were read from it.", func(tell func(float64, ...string)) {
+		_, messages := r.Bus.Gaps()
+		tell(float64(messages))
+	})
+	if r.role.Writes {
+		r.Bus.MeasureAppends(m)
+		jobs := &cached[int64]{ask: r.jobs.Queued}
+		m.Gauge("tidings_jobs_queued", "Parts of jobs that wait or are under way, in all processes; NaN while the bus cannot be asked.", func() float64 {
+			n, err := jobs.get()
+			if err != nil {
+				return math.NaN()
+			}
+			return float64(n)
+		})
+	}
 	m.Read("tidings_breaker_open", "1 while calls to a service are not sent, since it has not answered for a while; by the beginning of its subjects, once there was a call.", func(tell func(float64, ...string)) {
 		for call, open := range r.Bus.Breakers() {
 			tell(oneIf(open), call)
