@@ -59,6 +59,7 @@ var otherLimits = map[string]func(*testing.T){
 	"max-sockets":         limitOfSockets,
 	"max-sockets-address": limitOfAddresses,
 	"max-connections":     limitOfConnections,
+	"max-requests":        limitOfRequests,
 	"max-messages":        limitOfMessages,
 	"init-timeout":        limitOfInitialising,
 	"max-connection-age":  limitOfAge,
