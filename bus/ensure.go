@@ -63,7 +63,7 @@ func (b *Bus) ensure(ctx context.Context, want jetstream.StreamConfig) (jetstrea
 			return nil, fmt.Errorf("the stream %s %w (%w)", want.Name, ErrNotSetUp, said(err))
 		}
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process was faster
-			s, err = b.js.Stream(ctx, want.Name)
+			s, err = b.look(ctx, want.Name)
 		}
 	}
 	if err != nil {
@@ -78,15 +78,21 @@ func (b *Bus) ensure(ctx context.Context, want jetstream.StreamConfig) (jetstrea
 	return s, nil
 }
 
-// look looks for a stream. What is not answered is asked again, and waited for
-// longer each time: the first question may have gone to a leader that is no more.
+// look looks for a stream.
 func (b *Bus) look(ctx context.Context, name string) (jetstream.Stream, error) {
+	return insist(ctx, func(ctx context.Context) (jetstream.Stream, error) { return b.js.Stream(ctx, name) })
+}
+
+// insist asks again what is not answered, and waits for longer each time: the
+// first question may have gone to a leader that is no more. It is for questions
+// that change nothing.
+func insist[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
 	for wait := askAgain; ; wait *= 2 {
 		once, cancel := context.WithTimeout(ctx, wait)
-		s, err := b.js.Stream(once, name)
+		answer, err := ask(once)
 		cancel()
 		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
-			return s, err
+			return answer, err
 		}
 	}
 }
@@ -160,7 +166,9 @@ func edited(have, want jetstream.StreamConfig) (next jetstream.StreamConfig, cha
 func (q *Queue) ensureWorkers(ctx context.Context) error {
 	ctx, said, over := q.bus.about(ctx, q.stream)
 	defer over()
-	c, err := q.bus.js.Consumer(ctx, q.stream, queueWorkers)
+	c, err := insist(ctx, func(ctx context.Context) (jetstream.Consumer, error) {
+		return q.bus.js.Consumer(ctx, q.stream, queueWorkers)
+	})
 	if err == nil && c.CachedInfo().Config.AckWait == q.opts.Patience {
 		return nil
 	}

@@ -103,7 +103,9 @@ func (o *Objects) exists(ctx context.Context, filter string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	_, err = o.bus.nc.RequestWithContext(ctx, "$JS.API.DIRECT.GET."+o.stream, req)
+	_, err = insist(ctx, func(ctx context.Context) (*nats.Msg, error) {
+		return o.bus.nc.RequestWithContext(ctx, "$JS.API.DIRECT.GET."+o.stream, req)
+	})
 	if errors.Is(err, nats.ErrNoResponders) {
 		return false, nil
 	}
@@ -171,7 +173,7 @@ func (o *Objects) each(ctx context.Context, filter string, fn func(Message) erro
 func (o *Objects) Write(ctx context.Context, name string, meta map[string]string, r io.Reader) error {
 	ctx, cancel := o.bus.bound(ctx)
 	defer cancel()
-	store, err := o.bus.js.ObjectStore(ctx, o.name)
+	store, err := o.open(ctx)
 	if err == nil {
 		_, err = store.Put(ctx, jetstream.ObjectMeta{Name: name, Metadata: meta, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunkSize}}, full{r})
 	}
@@ -179,6 +181,10 @@ func (o *Objects) Write(ctx context.Context, name string, meta map[string]string
 		return fmt.Errorf("write the object %s of %s: %w", name, o.name, unavailable(err))
 	}
 	return nil
+}
+
+func (o *Objects) open(ctx context.Context) (jetstream.ObjectStore, error) {
+	return insist(ctx, func(ctx context.Context) (jetstream.ObjectStore, error) { return o.bus.js.ObjectStore(ctx, o.name) })
 }
 
 // full fills what it reads into, so that all chunks but the last have one size.
@@ -196,7 +202,7 @@ func (f full) Read(p []byte) (n int, err error) {
 func (o *Objects) Delete(ctx context.Context, name string) error {
 	ctx, cancel := o.bus.bound(ctx)
 	defer cancel()
-	store, err := o.bus.js.ObjectStore(ctx, o.name)
+	store, err := o.open(ctx)
 	if err == nil {
 		err = store.Delete(ctx, name)
 	}
@@ -216,7 +222,7 @@ func (o *Objects) Sweep(ctx context.Context, before time.Time) error {
 	if err != nil {
 		return err
 	}
-	stream, err := o.bus.js.Stream(ctx, o.stream)
+	stream, err := o.bus.look(ctx, o.stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil
 	}

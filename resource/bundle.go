@@ -346,6 +346,8 @@ func (b *bundle) giveUp(err error) error {
 	switch {
 	case b.doubts:
 		return fault.Wrap(err, fault.Timeout, "the log did not answer in time; %s may have happened", b.noun())
+	case b.tx.Once != nil && (errors.Is(err, bus.ErrConflict) || errors.Is(err, errClosing)):
+		return elsewhere(err)
 	case errors.Is(err, bus.ErrConflict):
 		return fault.Wrap(err, fault.Conflict, "the records of %s are being changed by too many at once; try again", b.noun())
 	}

@@ -88,12 +88,18 @@ func inTime(ctx context.Context) (context.Context, context.CancelFunc) {
 const answerTime = 250 * time.Millisecond
 
 // heldUp says that time ran out behind other changes of the record in this process.
-// Whether the command happened when it was sent before nobody has looked for.
+// Whether the command has happened elsewhere nobody has looked for.
 func heldUp(err error, once *Once) error {
-	if !once.first() {
+	if once != nil {
 		return fault.Of(err)
 	}
 	return fmt.Errorf("%w: %w", bus.ErrConflict, err)
+}
+
+// elsewhere says that time ran out in races with others, of a command that may have
+// been sent to another worker, too: that one may have won them, or win one yet.
+func elsewhere(err error) error {
+	return fault.Wrap(err, fault.Timeout, "too many change the record at once, and whether the change was made among them is not known")
 }
 
 // worse is what an attempt failed by, and where its time was over what the ones
@@ -130,6 +136,8 @@ func (c *carry) giveUp(id string, err error) error {
 	switch {
 	case len(c.doubts) > 0:
 		return fault.Wrap(err, fault.Timeout, "the log did not answer in time; the change may have happened")
+	case c.cmd.Once != nil && (errors.Is(err, bus.ErrConflict) || errors.Is(err, errClosing)):
+		return elsewhere(err)
 	case errors.Is(err, bus.ErrConflict):
 		return fault.Wrap(err, fault.Conflict, "%s %q is being changed by too many at once; try again", c.cmd.Type, id)
 	}

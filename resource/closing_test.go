@@ -201,3 +201,29 @@ func TestWhoWaitsForADeletionGoesOnWhenItIsGivenUp(t *testing.T) {
 		t.Errorf("opened: %v after %v", err, time.Since(began))
 	}
 }
+
+// Whose time is over while somebody else deletes is told so; but not that nothing
+// has happened, if another worker may have the command, too.
+func TestWhoseTimeIsOverInARaceIsToldWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	s := resourcetest.New(t, club)
+	team := made(t, s, "Team", `{"name":"t"}`)
+	closes(t, s.Bus, "Team", team, `{"closing":{"command":"c","for":9000}}`)
+	if err := s.Client.WaitFor(t.Context(), end(t, s.Bus)); err != nil {
+		t.Fatal(err)
+	}
+	w := resource.NewWorker(s.Bus, s.Model, resource.WorkerOptions{Reads: s.Client})
+	for code, once := range map[fault.Code]*resource.Once{fault.Conflict: nil, fault.Timeout: {Since: end(t, s.Bus), First: true}} {
+		for verb, cmd := range map[string]resource.Command{
+			"a reference": {Type: "Member", Verb: resource.Create, Input: fmt.Appendf(nil, `{"teamId":%q}`, team)},
+			"the record":  {Type: "Team", Verb: resource.Update, Input: fmt.Appendf(nil, `{"id":%q,"name":"n"}`, team)},
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			cmd.Who, cmd.ID, cmd.Once = admin, resource.NewCommandID(), once
+			if _, err := w.Carry(ctx, cmd); !fault.Is(err, code) {
+				t.Errorf("%s: %v, want %s", verb, err, code)
+			}
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -164,8 +165,6 @@ func TestALostAcknowledgementThatTheLogNoLongerKeepsIsNoReasonToChangeTwice(t *t
 	}
 }
 
-// A question to the log that is lost with a connection is asked again, while the
-// command has time.
 // A process that starts while a bucket has no leader does not give up.
 func TestABucketIsOpenedAlthoughAQuestionIsLost(t *testing.T) {
 	t.Parallel()
@@ -178,6 +177,32 @@ func TestABucketIsOpenedAlthoughAQuestionIsLost(t *testing.T) {
 	}
 }
 
+func TestAnObjectStoreAndAQueueAreOpenedAlthoughAQuestionIsLost(t *testing.T) {
+	t.Parallel()
+	server := bustest.Open(t, bus.Options{Listen: "127.0.0.1:0"})
+	for question, open := range map[string]func(b *bus.Bus) error{
+		"$JS.API.STREAM.INFO.OBJ_": func(b *bus.Bus) error {
+			return b.Objects(bus.ObjectsOptions{Name: "lost"}).Write(t.Context(), "o", nil, strings.NewReader("x"))
+		},
+		"$JS.API.CONSUMER.INFO.": func(b *bus.Bus) error {
+			_, err := b.Queue(t.Context(), bus.QueueOptions{Name: "lost"})
+			return err
+		},
+	} {
+		if err := server.Objects(bus.ObjectsOptions{Name: "lost"}).Ensure(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		proxy := newCutter(t, server.URL(), question)
+		b := bustest.Open(t, bus.Options{URL: "nats://" + proxy.Addr().String(), Memory: true})
+		proxy.cuts.Store(1)
+		if err := open(b); err != nil || proxy.cuts.Load() > 0 {
+			t.Errorf("%s: %v, with %d cuts to come", question, err, proxy.cuts.Load())
+		}
+	}
+}
+
+// A question to the log that is lost with a connection is asked again, while the
+// command has time.
 func TestALostQuestionIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	s := resourcetest.On(t, bustest.Open(t, bus.Options{Listen: "127.0.0.1:0"}), club, resource.FeedOptions{})

@@ -44,10 +44,6 @@ func (w *Worker) EraseNow(ctx context.Context, typ, id string) (Erased, error) {
 	if last == nil || len(id) > maxID {
 		return done, fault.New(fault.NotFound, "the log holds nothing of a %s %q", typ, id)
 	}
-	values, err := w.valuesOf(ctx, r, subject, last.Seq)
-	if err != nil {
-		return done, err
-	}
 	if current, _ := standing(last); current != nil {
 		deleted, err := w.Carry(ctx, Command{Type: typ, Verb: Delete, Input: members{"id": quoted(id)}.raw(), Who: operator(r, current), ID: w.newID()})
 		if err != nil {
@@ -56,6 +52,10 @@ func (w *Worker) EraseNow(ctx context.Context, typ, id string) (Erased, error) {
 		done.Deleted, done.Seq = true, deleted.Seq
 	} else {
 		done.Seq = last.Seq
+	}
+	values, err := w.valuesOf(ctx, r, subject, done.Seq) // those that came until the deletion
+	if err != nil {
+		return done, err
 	}
 	if done.Changes, err = w.bus.Purge(ctx, subject, done.Seq); err != nil {
 		return done, err

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -265,5 +266,42 @@ func TestAnOperatorErasesARecordAtOnce(t *testing.T) {
 	}
 	if _, err := w.EraseNow(t.Context(), "User", "nobody"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a record that never was: %v", err)
+	}
+}
+
+// Whoever changes a record while it is erased gives it values that are erased, too.
+func TestErasingAtOnceRemovesWhatCameMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := resourcetest.New(t, club)
+	w := resource.NewWorker(s.Bus, s.Model, resource.WorkerOptions{Reads: s.Client})
+	for round := range 12 {
+		id := made(t, s, "Tag", `{"name":"%d"}`, round)
+		names, going := 1, make(chan struct{})
+		var changing sync.WaitGroup
+		changing.Go(func() {
+			for ; ; names++ {
+				err := try(t, s, "Tag", resource.Update, `{"id":%q,"name":"%d %d"}`, id, round, names)
+				if fault.Is(err, fault.NotFound) {
+					return
+				}
+				if err != nil && !fault.Is(err, fault.Conflict) {
+					t.Error(err)
+					return
+				}
+				if names == 5 {
+					close(going)
+				}
+			}
+		})
+		<-going
+		if _, err := w.EraseNow(t.Context(), "Tag", id); err != nil {
+			t.Fatal(err)
+		}
+		changing.Wait()
+		left := 0
+		err := s.Bus.Latest(t.Context(), s.Bus.Subjects().Uniques()+"Tag.>", end(t, s.Bus), func(bus.Message) error { left++; return nil })
+		if err != nil || left > 0 {
+			t.Fatalf("round %d: of %d values %d are in the log: %v", round, names, left, err)
+		}
 	}
 }
