@@ -382,3 +382,28 @@ func until(t testing.TB, what string, ok func() bool) {
 		}
 	}
 }
+
+// What was missing in what came live is counted: here each second message, which
+// the next one shows, unless a look at the log does before.
+func TestGapsAreCounted(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	var n, dropped atomic.Int64
+	bus.Intercept(b, func(m *nats.Msg) []*nats.Msg { // one goroutine calls it
+		if n.Add(1)%2 == 0 {
+			dropped.Add(1)
+			return nil
+		}
+		return []*nats.Msg{m}
+	})
+	got := follow(t, b, 0)
+	const all = 200
+	write(t, b, 1, all)
+	for seq := uint64(1); seq <= all; seq++ {
+		expect(t, got, seq)
+	}
+	times, messages := b.Gaps()
+	if times == 0 || messages < times || messages > all {
+		t.Errorf("%d gaps of %d messages, %d dropped", times, messages, dropped.Load())
+	}
+}

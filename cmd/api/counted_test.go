@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -201,4 +202,11 @@ func TestCommandsThatWaitForAWorkerAreCounted(t *testing.T) {
 	if n["tidings_command_retries_total"] == 0 {
 		t.Error("it was sent once")
 	}
+	var wg sync.WaitGroup
+	for n := range 10 {
+		wg.Go(func() { c.createUser(t, n) })
+	}
+	until(t, c.api, proctest.Numbers{`tidings_breaker_open{call="tidings.cmd.User"}`: 1})
+	wg.Wait()
+	until(t, c.api, proctest.Numbers{`tidings_commands_waiting`: 0})
 }
