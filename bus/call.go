@@ -116,6 +116,9 @@ func serviceFault(m *nats.Msg) *fault.Error {
 	}
 	if len(m.Data) > 0 {
 		if f := fault.Decode(m.Data); f.Err == nil {
+			if m.Header.Get(headerStale) != "" {
+				f.Err = ErrStale
+			}
 			return f
 		}
 	}

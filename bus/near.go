@@ -139,6 +139,8 @@ func (s *service) answerHere(j job, data []byte, h Header, err error) {
 	}
 	j.ep.errors.Add(1)
 	f := *s.fault(j, err)
-	f.Err = nil // the cause stays with who knows it
+	if f.Err = nil; errors.Is(err, ErrStale) { // any other cause stays with who knows it
+		f.Err = ErrStale
+	}
 	j.here <- outcome{err: &f}
 }

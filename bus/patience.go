@@ -59,7 +59,8 @@ const (
 type Asked struct {
 	Subject string
 	// Silence is after how long without an answer it is sent again; it doubles
-	// each time. Zero: it is sent again only when it certainly did not arrive.
+	// each time. Zero: it is sent again only when it certainly did not arrive. Who
+	// answers asks Stale before it changes anything.
 	Silence time.Duration
 	// Make makes the request. With again it may have been carried out before.
 	Make func(again bool) (Header, []byte, error)
@@ -85,18 +86,24 @@ func (b *Bus) Persist(ctx context.Context, p *Patience, a Asked) (Message, error
 	class := b.breakers.class(a.Subject)
 	w := wait{p: p, class: class, began: time.Now()}
 	defer w.end()
-	again, silence := false, a.Silence
+	again, times := false, sends{silence: a.Silence}
 	for {
 		h, data, err := a.Make(again)
 		if err != nil {
 			return Message{}, err
 		}
-		m, err := b.call(ctx, a.Subject, h, data, silence)
+		sent := time.Now()
+		m, err := b.call(ctx, a.Subject, times.stamp(h), data, times.silence)
 		if !away(err) {
 			p.heard(class, err)
-			return m, err
+			if times.settled(ctx, err) {
+				return m, err
+			}
+			p.repeated.Add(1)
+			continue
 		}
 		again = again || unsure(err)
+		times.failed(err, sent)
 		if !w.more(ctx, len(data)) {
 			if again && !fault.Is(err, fault.Timeout) {
 				err = fault.Wrap(err, fault.Timeout, "the service went away, and whether it was done before is not known")
@@ -104,9 +111,6 @@ func (b *Bus) Persist(ctx context.Context, p *Patience, a Asked) (Message, error
 			return Message{}, err
 		}
 		p.repeated.Add(1)
-		if fault.Is(err, fault.Timeout) {
-			silence *= 2
-		}
 	}
 }
 

@@ -249,13 +249,23 @@ func (s *service) handle(j job) (data []byte, h Header, err error) {
 	defer cancel()
 	ctx, span := s.bus.processing(ctx, j.msg)
 	defer func() { finish(span, err) }()
+	good := goodUntil(j.msg.Header)
+	if good != nil {
+		ctx = context.WithValue(ctx, goodKey{}, good)
+		if err := Stale(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			s.bus.log.LogAttrs(ctx, slog.LevelError, "handler panicked", slog.String("subject", j.msg.Subject), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 			err = fault.New(fault.Internal, "internal error")
 		}
 	}()
-	return j.ep.Handle(ctx, j.msg)
+	if data, h, err = j.ep.Handle(ctx, j.msg); good != nil && good.stale.Load() {
+		return nil, nil, staleError() // whatever it says of that
+	}
+	return data, h, err
 }
 
 // answer sends the result. It goes out on the bus's own connection, so that it
@@ -301,6 +311,9 @@ func (s *service) failure(j job, err error) *nats.Msg {
 	m.Data, _ = json.Marshal(f) // three strings cannot fail
 	m.Header.Set(micro.ErrorCodeHeader, string(f.Code))
 	m.Header.Set(micro.ErrorHeader, line(f.Message))
+	if errors.Is(err, ErrStale) {
+		m.Header.Set(headerStale, "1")
+	}
 	return m
 }
 

@@ -86,6 +86,9 @@ func (b *bundle) carry(ctx context.Context) ([]Record, error) {
 		records, err := b.attempt(ctx)
 		if err == nil || !again(err) && !errors.Is(err, context.DeadlineExceeded) {
 			b.relent(ctx, err)
+			if errors.Is(err, bus.ErrStale) {
+				err = b.giveUp(err)
+			}
 			return records, err
 		}
 		lost = worse(lost, err)
@@ -175,6 +178,9 @@ func (b *bundle) attempt(ctx context.Context) ([]Record, error) {
 	}
 	entries, err := b.entries(ctx, decisions, guards)
 	if err != nil {
+		return nil, err
+	}
+	if err := bus.Stale(ctx); err != nil { // what comes of it now nobody hears
 		return nil, err
 	}
 	appending, cancel := context.WithTimeout(ctx, appendWait)

@@ -55,6 +55,9 @@ func (w *Worker) Carry(ctx context.Context, cmd Command) (record Record, err err
 	var lost error
 	for attempt := 0; ; attempt++ {
 		record, err := c.attempt(ctx)
+		if errors.Is(err, bus.ErrStale) {
+			return Record{}, c.giveUp(id, err)
+		}
 		if err == nil || !again(err) && !errors.Is(err, context.DeadlineExceeded) {
 			return record, err
 		}
@@ -113,6 +116,9 @@ func worse(before, err error) error {
 
 // again reports whether another attempt may come to a better end.
 func again(err error) bool {
+	if errors.Is(err, bus.ErrStale) {
+		return false
+	}
 	return errors.Is(err, bus.ErrConflict) || errors.Is(err, bus.ErrUnknownOutcome) || errors.Is(err, errClosing) || fault.Is(err, fault.Unavailable)
 }
 
@@ -196,6 +202,9 @@ func (c *carry) attempt(ctx context.Context) (Record, error) {
 		Data:    d.Raw,
 		After:   after,
 	})
+	if err := bus.Stale(ctx); err != nil { // what comes of it now nobody hears
+		return Record{}, err
+	}
 	appending, cancel := context.WithTimeout(ctx, appendWait)
 	defer cancel()
 	seq, err := c.w.bus.Append(appending, entries...)

@@ -68,7 +68,7 @@ func (n *network) installation() *installation {
 		in.workers = append(in.workers, n.program(in.cluster, "worker", fmt.Sprint("worker", i+1), in.cluster.bus, more...))
 	}
 	in.apis = []*api{
-		n.api(in.cluster, "api1", in.cluster.bus, append(more, "--view", in.disk("api1", 32))...),
+		n.api(in.cluster, "api1", in.cluster.bus, append(more, "--view", in.disk("api1", 160))...),
 		n.api(in.cluster, "api2", in.cluster.bus, more...),
 	}
 	return in

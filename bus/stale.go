@@ -1,0 +1,147 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"tidings/fault"
+)
+
+// A request that is sent again after a silence may come twice: to one who answers,
+// and, when what was sent first has lain about in a process or a line that stood
+// still, to one who goes on with it after its caller was told what came of it. What
+// the second one did it finds, but not that it was refused. So a request says how
+// long it is good, and whoever has it for longer does nothing more about it.
+
+const (
+	// headerSent is when a request was sent, in milliseconds since 1970 by the
+	// caller's clock; headerGood for how many milliseconds from then on it is the
+	// only one of its kind that is under way.
+	headerSent = "Tidings-Sent"
+	headerGood = "Tidings-Good"
+	// headerStale marks the answer of who had it for longer.
+	headerStale = "Tidings-Stale"
+)
+
+// staleMargin is how much before a request is sent again it ceases to be good: by
+// so much clocks may differ.
+const staleMargin = 500 * time.Millisecond
+
+// ErrStale is in the errors of who found a request too old: nothing was done about
+// it since.
+var ErrStale = errors.New("the request has lain about and may have been sent again")
+
+// good is until when a request is good.
+type good struct {
+	until time.Time
+	stale atomic.Bool // somebody asked when it was over
+}
+
+type goodKey struct{}
+
+// Stale returns a fault, with ErrStale in it, when the request for which ctx works
+// is too old for it to change anything: what was read of the log before the call
+// may still be relied on, what is read after it may not. It is nil where a
+// request is not sent again. It rests on the clocks of both hosts: where the
+// worker's is behind by more than half a second, a request may pass as good that is
+// not; where it is ahead, requests are sent once more.
+func Stale(ctx context.Context) error {
+	g, _ := ctx.Value(goodKey{}).(*good)
+	if g == nil || time.Now().Before(g.until) {
+		return nil
+	}
+	g.stale.Store(true)
+	return staleError()
+}
+
+func staleError() *fault.Error {
+	return fault.Wrap(ErrStale, fault.Unavailable, "the request came too late; nothing was changed")
+}
+
+// goodFor stamps a request that is sent now and may be sent again after silence.
+func goodFor(h Header, silence time.Duration) Header {
+	if h == nil {
+		h = Header{}
+	}
+	h[headerSent] = []string{strconv.FormatInt(time.Now().UnixMilli(), 10)}
+	h[headerGood] = []string{strconv.FormatInt(max(silence-staleMargin, silence/2).Milliseconds(), 10)}
+	return h
+}
+
+// goodUntil reads the stamp; nil when there is none. The clock is the wall's, which
+// goes on while a process stands still.
+func goodUntil(h Header) *good {
+	sent, err := strconv.ParseInt(h.Get(headerSent), 10, 64)
+	if err != nil {
+		return nil
+	}
+	for_, err := strconv.ParseInt(h.Get(headerGood), 10, 64)
+	if err != nil || for_ <= 0 || for_ > time.Hour.Milliseconds() {
+		return nil
+	}
+	return &good{until: time.UnixMilli(sent).Add(time.Duration(for_) * time.Millisecond)}
+}
+
+// sends are the times that a request was sent.
+type sends struct {
+	silence time.Duration // after which it is sent again; 0: it is not
+	// unstamped: clocks differ so much that they say nothing.
+	unstamped bool
+	// open is until when one that got no answer may still be carried out.
+	open time.Time
+}
+
+func (s *sends) stamp(h Header) Header {
+	if s.silence == 0 {
+		return h
+	}
+	h = maps.Clone(h) // the caller's may be sent again
+	if s.unstamped {
+		return h
+	}
+	return goodFor(h, s.silence)
+}
+
+// failed notes how a time ended that began at sent: without an answer, or as too
+// old although it has just been sent.
+func (s *sends) failed(err error, sent time.Time) {
+	if errors.Is(err, ErrStale) {
+		s.unstamped = s.unstamped || time.Since(sent) < s.silence/2
+		return
+	}
+	if s.silence > 0 && unsure(err) && !s.unstamped {
+		s.open = later(s.open, sent.Add(s.silence))
+	}
+	if fault.Is(err, fault.Timeout) {
+		s.silence *= 2
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// settled reports whether an answer can be believed: whether none of the earlier
+// times can still be carried out after it. Until a refusal because of what is stored
+// can be believed it waits; then the request is to be sent again.
+func (s *sends) settled(ctx context.Context, err error) bool {
+	left := time.Until(s.open)
+	if left <= 0 || !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Conflict) && !fault.Is(err, fault.Forbidden) {
+		return true
+	}
+	t := time.NewTimer(left)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return false
+	case <-ctx.Done(): // as good an answer as there is time for
+		return true
+	}
+}

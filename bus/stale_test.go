@@ -1,0 +1,102 @@
+package bus_test
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tidings/bus"
+	"tidings/fault"
+)
+
+// What lay about in a queue until it may have been sent again is not begun, and is
+// answered when it comes the next time.
+func TestARequestThatLayAboutIsNotBegun(t *testing.T) {
+	t.Parallel()
+	caller, server := apart(t)
+	busy, release := make(chan struct{}), make(chan struct{})
+	var begun, again atomic.Int32
+	ctx, cancel := context.WithCancel(t.Context())
+	served, started := make(chan error, 1), make(chan struct{})
+	go func() {
+		served <- server.Serve(ctx, bus.Service{Name: "s", Started: func() { close(started) }, Endpoints: []bus.Endpoint{
+			{Name: "slow", Subject: "tidings.cmd.Slow.create", Handle: func(context.Context, bus.Message) ([]byte, bus.Header, error) {
+				close(busy)
+				<-release
+				return nil, nil, nil
+			}},
+			{Name: "e", Subject: patienceSubject, Handle: func(_ context.Context, m bus.Message) ([]byte, bus.Header, error) {
+				begun.Add(1)
+				return m.Data, nil, nil
+			}},
+		}})
+	}()
+	<-started
+	go func() { _, _ = caller.Call(t.Context(), "tidings.cmd.Slow.create", nil, nil) }()
+	<-busy
+	go func() { // by then the first time is over
+		defer close(release)
+		until(t, "it is sent again", func() bool { return again.Load() > 0 })
+	}()
+	var times atomic.Int32
+	if m, err := caller.Persist(t.Context(), &bus.Patience{For: time.Minute}, asking(300*time.Millisecond, &times, &again)); err != nil || string(m.Data) != "x" {
+		t.Errorf("%q, %v", m.Data, err)
+	}
+	cancel()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if begun.Load() != 1 {
+		t.Errorf("it was begun %d times, of %d", begun.Load(), times.Load())
+	}
+}
+
+// A worker whose clock is ahead takes everything for old. It is told it again
+// without a time.
+func TestClocksThatDifferCostOneMoreQuestion(t *testing.T) {
+	t.Parallel()
+	caller, server := apart(t)
+	var stamped, bare atomic.Int32
+	serving(t, server, func(_ context.Context, m bus.Message) ([]byte, bus.Header, error) {
+		if m.Header.Get("Tidings-Sent") != "" {
+			stamped.Add(1)
+			return nil, nil, fault.Wrap(bus.ErrStale, fault.Unavailable, "the request came too late")
+		}
+		bare.Add(1)
+		return m.Data, nil, nil
+	})
+	var times, again atomic.Int32
+	m, err := caller.Persist(t.Context(), &bus.Patience{For: time.Minute}, asking(time.Minute, &times, &again))
+	if err != nil || string(m.Data) != "x" || stamped.Load() != 1 || bare.Load() != 1 || again.Load() != 0 {
+		t.Errorf("%q, %v after %d with a time and %d without; %d as if it had been done", m.Data, err, stamped.Load(), bare.Load(), again.Load())
+	}
+}
+
+// Who works too long for a request to be good is told so when it asks, and whatever
+// it answers, its caller hears that it is to be sent again.
+func TestWhoAsksTooLateWhetherARequestIsGoodAnswersNothing(t *testing.T) {
+	t.Parallel()
+	caller, server := apart(t)
+	var came atomic.Int32
+	serving(t, server, func(ctx context.Context, m bus.Message) ([]byte, bus.Header, error) {
+		if came.Add(1) > 1 {
+			return m.Data, nil, bus.Stale(ctx)
+		}
+		sent, err := strconv.ParseInt(m.Header.Get("Tidings-Sent"), 10, 64)
+		if err != nil {
+			return nil, nil, err
+		}
+		until(t, "it is too old", func() bool { return bus.Stale(ctx) != nil })
+		if age := time.Since(time.UnixMilli(sent)); age < 400*time.Millisecond || age > time.Minute {
+			t.Errorf("it was good for %s", age)
+		}
+		return []byte("of no use"), nil, nil
+	})
+	var times, again atomic.Int32
+	m, err := caller.Persist(t.Context(), &bus.Patience{For: time.Minute}, asking(900*time.Millisecond, &times, &again))
+	if err != nil || string(m.Data) != "x" {
+		t.Errorf("%q, %v", m.Data, err)
+	}
+}
