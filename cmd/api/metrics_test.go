@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -53,6 +55,26 @@ func TestTheMetricsAreThoseThatAreDocumented(t *testing.T) {
 	}
 	if err := os.WriteFile(metricsPage, []byte(fresh), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// What both programs say is what Prometheus's own tool finds nothing to say about.
+func TestTheMetricsAreInOrder(t *testing.T) {
+	t.Parallel()
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("promtool (of Debian's package prometheus) is not there")
+	}
+	c := count(t)
+	c.createUser(t, 1)
+	for name, m := range map[string]*proc.Metrics{"api": c.api, "worker": c.worker} {
+		w := httptest.NewRecorder()
+		m.Route().Handler.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		check := exec.CommandContext(t.Context(), promtool, "check", "metrics")
+		check.Stdin = w.Body
+		if out, err := check.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
 	}
 }
 
