@@ -145,7 +145,7 @@ func (s *source) refresh(ctx context.Context) bool {
 	s.mu.Unlock()
 	if err != nil && ctx.Err() == nil {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the keys of tokens cannot be fetched; the last good ones stay",
-			slog.String("from", s.from), slog.Int("keys", had), slog.Any("error", err))
+			slog.String("source", s.from), slog.Int("keys", had), slog.Any("error", err))
 	}
 	return err == nil
 }

@@ -95,7 +95,7 @@ func (bs *breakers) do(ctx context.Context, name string, call func() (Message, e
 	}
 	now := b.State()
 	if was := b.seen.Swap(int32(now)); was != int32(now) {
-		bs.log.LogAttrs(ctx, slog.LevelWarn, "circuit breaker changed", slog.String("class", b.Name()), slog.String("state", now.String()))
+		bs.log.LogAttrs(ctx, slog.LevelWarn, "circuit breaker changed", slog.String("breaker", b.Name()), slog.String("state", now.String()))
 	}
 	return m, err
 }

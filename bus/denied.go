@@ -76,7 +76,7 @@ func (d *denials) tell(l *link, err error) {
 	}
 	d.mu.Unlock()
 	if !silent {
-		l.bus.log.LogAttrs(context.Background(), slog.LevelError, "the bus denies a subject", slog.String("conn", l.name), slog.String("action", action), slog.String("subject", subject),
+		l.bus.log.LogAttrs(context.Background(), slog.LevelError, "the bus denies a subject", slog.String("link", l.name), slog.String("action", action), slog.String("subject", subject),
 			slog.String("remedy", "give the credentials of this process the permission: docs/bus.md, What each role may do"))
 	}
 }

@@ -162,7 +162,7 @@ func (l *link) trouble(err error) {
 }
 
 func (l *link) complain(why, remedy string) {
-	level, attrs := slog.LevelWarn, []slog.Attr{slog.String("conn", l.name), slog.String("error", why)}
+	level, attrs := slog.LevelWarn, []slog.Attr{slog.String("link", l.name), slog.String("error", why)}
 	if remedy != "" {
 		level, attrs = slog.LevelError, append(attrs, slog.String("remedy", remedy))
 	}
@@ -173,7 +173,7 @@ func (l *link) back(server string) {
 	l.mu.Lock()
 	l.why, l.told = nil, nil
 	l.mu.Unlock()
-	l.bus.log.LogAttrs(context.Background(), slog.LevelInfo, "bus connection is back", slog.String("conn", l.name), slog.String("server", server))
+	l.bus.log.LogAttrs(context.Background(), slog.LevelInfo, "bus connection is back", slog.String("link", l.name), slog.String("server", server))
 }
 
 // reason is why the connection is away; nil when that is not known.
@@ -195,7 +195,7 @@ func (l *link) reported(_ *nats.Conn, sub *nats.Subscription, err error) {
 		if sub != nil {
 			subject = sub.Subject
 		}
-		l.bus.log.LogAttrs(context.Background(), slog.LevelWarn, "bus connection reported an error", slog.String("conn", l.name), slog.String("subject", subject), slog.Any("error", err))
+		l.bus.log.LogAttrs(context.Background(), slog.LevelWarn, "bus connection reported an error", slog.String("link", l.name), slog.String("subject", subject), slog.Any("error", err))
 	}
 }
 

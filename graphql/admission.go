@@ -100,7 +100,7 @@ func (a *Admission) enter(ctx context.Context, l *line, kind string) (leave func
 	}
 	a.shed.Add(1, kind)
 	if left, due := a.told.line(); due {
-		a.log.LogAttrs(ctx, slog.LevelWarn, "there is more to do than this process can: requests are refused", slog.String("kind", kind), left)
+		a.log.LogAttrs(ctx, slog.LevelWarn, "there is more to do than this process can: requests are refused", slog.String("op_type", kind), left)
 	}
 	return nil, errOverloaded
 }

@@ -155,7 +155,7 @@ func (r *run) call(ctx context.Context, f *root, args map[string]any) (a answer)
 	defer func() {
 		if p := recover(); p != nil {
 			r.engine.log.LogAttrs(ctx, slog.LevelError, "a function panicked",
-				slog.String("request", r.request().id()), slog.String("field", f.nodes[0].Name), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+				slog.String("request_id", r.request().id()), slog.String("field", f.nodes[0].Name), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 			a = refused(fault.New(fault.Internal, "internal error"))
 		}
 	}()

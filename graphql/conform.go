@@ -201,6 +201,6 @@ func (e *Engine) unfit(ctx context.Context, b *schema.Binding, subject, wrong st
 		return
 	}
 	e.log.LogAttrs(ctx, slog.LevelError, "a service's value does not fit the type of its field",
-		slog.String("subject", subject), slog.String("field", b.String()), slog.String("wrong", wrong),
-		slog.String("request", cmp.Or(ExchangeOf(ctx), &Exchange{}).ID), leftOut)
+		slog.String("subject", subject), slog.String("field", b.String()), slog.String("reason", wrong),
+		slog.String("request_id", cmp.Or(ExchangeOf(ctx), &Exchange{}).ID), leftOut)
 }

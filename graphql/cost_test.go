@@ -226,7 +226,7 @@ func TestMeasuringLimitsRefusesNothingAndTellsTheLog(t *testing.T) {
 	if r := decode(t, body); len(r.Errors) > 0 {
 		t.Error(body)
 	}
-	for _, want := range []string{"depth=4 max=3", "operation=Deep estimated=421 max=10"} {
+	for _, want := range []string{"depth=4 max=3", "op_name=Deep estimated=421 max=10"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("%q is not in the log:\n%s", want, log.String())
 		}

@@ -26,6 +26,7 @@ type Exchange struct {
 	// What ServeHTTP fills in; all empty when another handler answered.
 	Kind   string     // query, mutation or subscription; empty when it could not be told
 	Name   string     // of the operation, cut to 60 bytes
+	User   string     // subject of the caller; empty: anonymous
 	Code   fault.Code // of the first error
 	Status int        // of the response
 	shed   bool       // there was too much to do
@@ -88,7 +89,7 @@ func (e *Engine) told(ctx context.Context, err error) *gqlerror.Error {
 	if faulty(f.Code) {
 		id := cmp.Or(ExchangeOf(ctx), &Exchange{}).id()
 		told.Extensions["requestId"] = id
-		e.log.LogAttrs(ctx, levelOf(f), "an operation failed", slog.String("request", id), slog.Any("error", err))
+		e.log.LogAttrs(ctx, levelOf(f), "an operation failed", slog.String("request_id", id), slog.Any("error", err))
 	}
 	return told
 }
@@ -129,5 +130,5 @@ func (r *run) adopt(ctx context.Context, err *gqlerror.Error) {
 	err.Extensions["code"] = string(fault.Internal)
 	r.identify(err)
 	r.engine.log.LogAttrs(ctx, slog.LevelError, "an error without a code of ours",
-		slog.String("request", r.request().id()), slog.Any("error", err))
+		slog.String("request_id", r.request().id()), slog.Any("error", err))
 }

@@ -50,11 +50,11 @@ func TestAnAnswerTellsItsExchangeWhatBecameOfIt(t *testing.T) {
 		query string
 		want  graphql.Exchange
 	}{
-		{`query Who { user(id: "ada") { id } }`, graphql.Exchange{Kind: "query", Name: "Who", Status: 200}},
-		{`mutation { deleteUser(input: {id: "nobody"}) { id } }`, graphql.Exchange{Kind: "mutation", Status: 200, Code: fault.NotFound}},
-		{`subscription S { userChanged { id } }`, graphql.Exchange{Kind: "subscription", Name: "S", Status: 400, Code: fault.BadRequest}},
-		{`{`, graphql.Exchange{Status: 200, Code: fault.ParseFailed}},
-		{``, graphql.Exchange{Status: 400, Code: fault.BadRequest}},
+		{`query Who { user(id: "ada") { id } }`, graphql.Exchange{User: "root", Kind: "query", Name: "Who", Status: 200}},
+		{`mutation { deleteUser(input: {id: "nobody"}) { id } }`, graphql.Exchange{User: "root", Kind: "mutation", Status: 200, Code: fault.NotFound}},
+		{`subscription S { userChanged { id } }`, graphql.Exchange{User: "root", Kind: "subscription", Name: "S", Status: 400, Code: fault.BadRequest}},
+		{`{`, graphql.Exchange{User: "root", Status: 200, Code: fault.ParseFailed}},
+		{``, graphql.Exchange{User: "root", Status: 400, Code: fault.BadRequest}},
 	} {
 		got := graphql.Exchange{}
 		ctx := graphql.WithExchange(auth.NewContext(t.Context(), admin), &got)
@@ -92,7 +92,7 @@ func TestWhatIsNotTheCallersFaultIsForTheLog(t *testing.T) {
 		ctx := graphql.WithExchange(t.Context(), &graphql.Exchange{ID: id})
 		body := string(s.engine.Execute(ctx, admin, graphql.Request{Query: query}).Body)
 		told := strings.Contains(body, `"requestId":"`+id+`"`)
-		logged := strings.Contains(log.String(), "request="+id)
+		logged := strings.Contains(log.String(), "request_id="+id)
 		if ours := code != fault.Conflict; told != ours || logged != ours {
 			t.Errorf("%s: told %v, logged %v: %s", query, told, logged, body)
 		}

@@ -68,6 +68,7 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, span := e.tracing(r.Context())
 	defer func() { traced(span, a.exchange.Code) }()
 	who := auth.FromContext(ctx)
+	a.exchange.User = who.Subject
 	op, failed := e.admit(ctx, who, req)
 	if failed != nil {
 		e.meters.operation(unknownKind, failed.Code)

@@ -46,8 +46,8 @@ func (e *Engine) admit(ctx context.Context, who auth.Principal, r Request) (*ope
 // tooDear refuses an operation beyond the budget, or tells the log of it.
 func (e *Engine) tooDear(ctx context.Context, who auth.Principal, op *operation) *gqlerror.Error {
 	if e.options.Limits.Measure {
-		e.log.LogAttrs(ctx, slog.LevelWarn, "an operation beyond its cost limit was let pass", slog.String("operation", short(op.def.Name)),
-			slog.Int("estimated", op.cost.Estimated), slog.Int("max", op.cost.Max), slog.String("subject", who.Subject))
+		e.log.LogAttrs(ctx, slog.LevelWarn, "an operation beyond its cost limit was let pass", slog.String("op_name", short(op.def.Name)),
+			slog.Int("estimated", op.cost.Estimated), slog.Int("max", op.cost.Max), slog.String("user", who.Subject))
 		return nil
 	}
 	err := beyondLimit("cost", refuse(op.def.Position, fault.CostLimitExceeded, "the operation is estimated to cost %d; at most %d is allowed: ask for shorter lists, or for less at a time",

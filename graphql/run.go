@@ -130,7 +130,7 @@ func (r *run) logFault(f *fault.Error, err error) {
 	}
 	if due {
 		r.engine.log.LogAttrs(context.Background(), levelOf(f), "a field failed",
-			slog.String("request", r.request().id()), slog.String("path", pathOf(r.path).String()), slog.Any("error", err), leftOut)
+			slog.String("request_id", r.request().id()), slog.String("op_path", pathOf(r.path).String()), slog.Any("error", err), leftOut)
 	}
 }
 

@@ -117,7 +117,7 @@ func (l *Limiter) take(ctx context.Context, who auth.Principal, n counts) error 
 	}
 	if l.opts.Measure {
 		l.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "a request beyond the rate limit was let pass",
-			slog.String("class", class.String()), slog.String("subject", who.Subject), slog.String("client", Client(ctx).String()))
+			slog.String("class", class.String()), slog.String("user", who.Subject), slog.String("remote_ip", Client(ctx).String()))
 		return nil
 	}
 	return exceeded(rate, wait)

@@ -148,7 +148,7 @@ func TestMeasuringTellsTheLogAndRefusesNobody(t *testing.T) {
 	if n := drain(l, t.Context(), ada); n != 10_000 {
 		t.Errorf("%d requests passed", n)
 	}
-	if !strings.Contains(log.String(), "subject=ada") {
+	if !strings.Contains(log.String(), "user=ada") {
 		t.Errorf("the log says %.300s", log.String())
 	}
 }

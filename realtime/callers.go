@@ -47,7 +47,7 @@ func (h *Hub) claim(caller string) bool {
 	if h.countLocked(caller, h.opts.MaxPerCaller) {
 		return true
 	}
-	h.stats.refused[refusedCaller].Add(1)
+	h.turnedAway(refusedCaller)
 	return false
 }
 

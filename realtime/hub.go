@@ -12,6 +12,7 @@ package realtime
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -123,6 +124,10 @@ type Hub struct {
 	verifier *auth.Verifier
 	opts     Options
 	stats    counters
+	name     string        // of the process, in the names of its connections
+	numbers  atomic.Uint64 // of connections
+	partings sparing       // lines of the log
+	refusals sparing
 	bufs     buffers
 	writers  []*writer
 	writer   atomic.Uint32 // the one of the last socket
@@ -178,7 +183,7 @@ func NewHub(e Engine, v *auth.Verifier, o Options) *Hub {
 	life, kill := context.WithCancel(context.Background())
 	h := &Hub{
 		tenure: &tenure{engine: e}, verifier: v, opts: o.withDefaults(),
-		life: life, kill: kill, born: time.Now(),
+		life: life, kill: kill, born: time.Now(), name: rand.Text()[:8],
 		conns: map[conn]string{}, retired: map[conn]time.Time{}, callers: map[string]int{}, reservations: map[string]*reservation{},
 	}
 	h.parking.hub = h

@@ -178,7 +178,7 @@ func (h *Hub) letGo() ending {
 
 // refused counts a connection that was not taken, and returns why.
 func (h *Hub) refused(why refusal, err error) error {
-	h.stats.refused[why].Add(1)
+	h.turnedAway(why)
 	return err
 }
 

@@ -58,6 +58,7 @@ func (s *socket) subscribe(m message) {
 		op.fail(errorList(fault.Of(err), ""))
 		return
 	}
+	op.tell(kind, r.OperationName)
 	if err == nil && kind == "subscription" {
 		sub := &subscription{hub: s.hub, ctx: ctx, who: who, request: r, out: op}
 		op.keep(sub)
@@ -105,7 +106,7 @@ func (h *Hub) survive(fail func(errors []byte)) {
 	if p := recover(); p != nil {
 		id := rand.Text()
 		h.opts.Logger.LogAttrs(h.life, slog.LevelError, "an operation panicked",
-			slog.String("request", id), slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
+			slog.String("request_id", id), slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
 		fail(errorList(fault.New(fault.Internal, "internal error"), id))
 	}
 }

@@ -141,7 +141,7 @@ func errorBody(err *fault.Error, requestID string) []byte {
 
 func (h *Hub) unauthorized(w http.ResponseWriter, err error) {
 	f := fault.Of(err)
-	h.stats.refused[refusedCredentials].Add(1)
+	h.turnedAway(refusedCredentials)
 	w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 	refuse(w, &httpError{http.StatusUnauthorized, f.Code, f.Message})
 }

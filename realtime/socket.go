@@ -43,7 +43,7 @@ func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	from := quota.Client(r.Context())
 	if h.crowded(from) {
-		h.stats.refused[refusedAddress].Add(1)
+		h.turnedAway(refusedAddress)
 		refuseMany(w, tooManyFrom)
 		return
 	}
@@ -65,6 +65,7 @@ func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.stats.by[overSocket].begin()
+	h.opened(overSocket, s.conn, from)
 	go s.serve()
 }
 
@@ -130,11 +131,13 @@ type socket struct {
 	deadline time.Time // when a silent connection is given up
 	place    place     // the parking's
 	why      ending    // it ends
+	code     uint16    // of the close frame that it ends with; 0: none
+	conn     uint64    // names it in the log
 }
 
 func newSocket(h *Hub, ws *websocket.Conn, who auth.Principal) *socket {
 	d := cmp.Or(dialectOf(ws.Subprotocol()), modern)
-	s := &socket{hub: h, ws: ws, raw: descriptor(ws.NetConn()), writer: h.nextWriter(), dialect: d, who: who, why: unknown, ops: map[string]*operation{}}
+	s := &socket{hub: h, ws: ws, raw: descriptor(ws.NetConn()), writer: h.nextWriter(), dialect: d, who: who, why: unknown, conn: h.nextConn(), ops: map[string]*operation{}}
 	ws.SetPingHandler(func(data string) error {
 		s.send(item{opcode: opPong, head: data})
 		return nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -72,7 +71,14 @@ func (s *socket) over(err error) {
 	if _, closed := errors.AsType[*websocket.CloseError](err); !closed {
 		s.ws.Close() // the peer is gone, or the protocol broken
 	}
-	s.hub.opts.Logger.LogAttrs(s.hub.life, slog.LevelDebug, "socket ended", slog.Any("cause", err))
+	s.hub.closed(s.parting(err))
+}
+
+// parting is the socket's end.
+func (s *socket) parting(err error) parting {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return parting{transport: overSocket, conn: s.conn, from: s.client, user: s.who.Subject, why: s.why, code: int(s.code), err: err}
 }
 
 // read reads one message or control frame and acts on it.

@@ -66,6 +66,7 @@ func (s *socket) close(code int, text string) {
 func (s *socket) closeLocked(code int, text string) {
 	if !s.out.shut {
 		s.becauseLocked(endingOf(code))
+		s.code = uint16(code)
 	}
 	s.lastLocked(closeItem(code, text))
 }

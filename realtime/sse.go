@@ -67,13 +67,14 @@ func (h *Hub) SSE(w http.ResponseWriter, r *http.Request) {
 
 // newStream registers a stream that answers the request. closeStream ends it.
 func (h *Hub) newStream(w http.ResponseWriter, r *http.Request) (*stream, error) {
-	st := &stream{hub: h, rc: http.NewResponseController(w), w: w, wake: make(chan struct{}, 1), cause: unknown}
+	st := &stream{hub: h, rc: http.NewResponseController(w), w: w, wake: make(chan struct{}, 1), cause: unknown, conn: h.nextConn(), from: quota.Client(r.Context())}
 	st.ctx, st.cancel = context.WithCancel(r.Context())
-	if err := h.enter(st, quota.Client(r.Context())); err != nil {
+	if err := h.enter(st, st.from); err != nil {
 		st.cancel()
 		return nil, err
 	}
 	h.stats.by[overStream].begin()
+	h.opened(overStream, st.conn, st.from)
 	return st, nil
 }
 
@@ -82,7 +83,15 @@ func (h *Hub) closeStream(st *stream) {
 	st.leave()
 	st.because(byClient) // if nobody knows better
 	h.stats.by[overStream].end(st.cause)
+	h.closed(st.parting())
 	h.leave(st)
+}
+
+// parting is the stream's end.
+func (st *stream) parting() parting {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return parting{transport: overStream, conn: st.conn, from: st.from, user: st.who.Subject, why: st.cause}
 }
 
 func (h *Hub) readOperation(w http.ResponseWriter, r *http.Request) (operationPayload, error) {

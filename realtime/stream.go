@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
 	"os"
 	"sync"
 	"time"
@@ -20,6 +21,8 @@ type stream struct {
 	rc     *http.ResponseController
 	ctx    context.Context // of what it carries
 	cancel context.CancelFunc
+	conn   uint64         // names it in the log
+	from   netip.Addr     // where it comes from
 	wake   chan struct{}  // there is something to write, or an end
 	work   sync.WaitGroup // queries and mutations
 

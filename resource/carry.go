@@ -62,7 +62,7 @@ func (w *Worker) Carry(ctx context.Context, cmd Command) (record Record, err err
 			return record, err
 		}
 		lost = worse(lost, err)
-		w.log.LogAttrs(ctx, slog.LevelDebug, "try again", slog.String("resource", cmd.Type), slog.String("key", id), slog.Any("error", err))
+		w.log.LogAttrs(ctx, slog.LevelDebug, "try again", slog.String("type", cmd.Type), slog.String("id", id), slog.Any("error", err))
 		if !pause(ctx, attempt) {
 			return Record{}, c.giveUp(id, lost)
 		}

@@ -84,7 +84,7 @@ func (l *leftOut) foreign(typ string, m bus.Message) {
 	l.mu.Unlock()
 	if !known {
 		l.log.LogAttrs(context.Background(), slog.LevelWarn, "the log has records of a type that the schema does not have; they are left out",
-			slog.String("resource", shortened(typ)), slog.Uint64("seq", m.Seq))
+			slog.String("type", shortened(typ)), slog.Uint64("seq", m.Seq))
 	}
 }
 

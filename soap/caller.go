@@ -182,7 +182,7 @@ func unknown(err error) *failure {
 // refusal logs why a caller was refused, which the answer does not say.
 func (s *Service) refusal(ctx context.Context, f *failure, h bus.Header) {
 	if f.Code == fault.Unauthenticated && f.Err != nil {
-		s.options.Logger.LogAttrs(ctx, slog.LevelInfo, "a caller of SOAP was refused", slog.String("request", f.requestID),
-			slog.String("client", h.Get(headerClient)), slog.Any("reason", f.Err))
+		s.options.Logger.LogAttrs(ctx, slog.LevelInfo, "a caller of SOAP was refused", slog.String("request_id", f.requestID),
+			slog.String("remote_ip", h.Get(headerClient)), slog.Any("reason", f.Err))
 	}
 }

@@ -230,7 +230,7 @@ func TestDigestsAndPasswords(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.what, got, c.want)
 		}
 	}
-	for _, want := range []string{"the message has come before", "no account has the name", `the digest is wrong for the account \"erp\"`, " request="} {
+	for _, want := range []string{"the message has come before", "no account has the name", `the digest is wrong for the account \"erp\"`, " request_id="} {
 		if !strings.Contains(h.logged.String(), want) {
 			t.Errorf("the log lacks %s:\n%s", want, h.logged)
 		}

@@ -59,7 +59,7 @@ func NewGateway(b *bus.Bus, m *schema.Model, o Options) (*Gateway, error) {
 	g := &Gateway{bus: b, options: o, addresses: append([]string{base}, o.Addresses...), waiting: bus.Waiting(o.Metrics), meters: newMeters(o.Metrics)}
 	for _, c := range contracts {
 		for _, why := range c.left {
-			o.Logger.Warn("an operation of SOAP is left out: nobody could call it; let the field be null, or give it a default", slog.String("version", c.version), slog.String("operation", why))
+			o.Logger.Warn("an operation of SOAP is left out: nobody could call it; let the field be null, or give it a default", slog.String("version", c.version), slog.String("reason", why))
 		}
 		g.offers = append(g.offers, g.newOffer(c, base))
 	}
@@ -149,7 +149,7 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, envelope []byt
 	w.Header().Set("X-Request-Id", id)
 	h := g.headers(r, id)
 	if err := g.setCertificates(h, r); err != nil {
-		g.options.Logger.LogAttrs(r.Context(), slog.LevelWarn, "the certificate of a client cannot be read", slog.String("request", id), slog.Any("error", err))
+		g.options.Logger.LogAttrs(r.Context(), slog.LevelWarn, "the certificate of a client cannot be read", slog.String("request_id", id), slog.Any("error", err))
 		http.Error(w, "the certificate that the proxy tells of cannot be read", http.StatusBadRequest)
 		return
 	}
@@ -241,7 +241,7 @@ func (g *Gateway) failed(r *http.Request, envelope []byte, id string, err error)
 	g.meters.count("", f)
 	if f.ours() && r.Context().Err() == nil {
 		if held, ok := g.unanswered.line(time.Now()); ok {
-			g.options.Logger.LogAttrs(r.Context(), slog.LevelWarn, "envelope not answered", slog.String("request", id), slog.Any("error", err), slog.Int("others", held))
+			g.options.Logger.LogAttrs(r.Context(), slog.LevelWarn, "envelope not answered", slog.String("request_id", id), slog.Any("error", err), slog.Int("left_out", held))
 		}
 	}
 	v := guessVersion(envelope, r.Header.Get("Content-Type"))

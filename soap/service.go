@@ -141,7 +141,7 @@ func (s *Service) refused(ctx context.Context, r *request, f *failure, asked bus
 	f.requestID = asked.Get(headerRequestID)
 	s.refusal(ctx, f, asked)
 	if f.Code == fault.Internal {
-		s.options.Logger.LogAttrs(ctx, slog.LevelError, "envelope not answered", slog.String("request", f.requestID), slog.Any("error", f.Error))
+		s.options.Logger.LogAttrs(ctx, slog.LevelError, "envelope not answered", slog.String("request_id", f.requestID), slog.Any("error", f.Error))
 	}
 	r.markChanges(h, f)
 	if after := f.retryAfter(); after > 0 {

@@ -277,7 +277,7 @@ func (p *Projection) Finish(ctx context.Context) error {
 		return fmt.Errorf("finish the shared view: %w", err)
 	}
 	p.built = true
-	p.log.InfoContext(ctx, "the shared view is built", "position", p.position, "indexed_in", time.Since(start).Round(time.Millisecond))
+	p.log.InfoContext(ctx, "the shared view is built", "seq", p.position, "indexed_in", time.Since(start).Round(time.Millisecond))
 	return p.commitFast(ctx)
 }
 

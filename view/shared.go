@@ -258,7 +258,7 @@ func (s *Shared) wait(ctx context.Context, position uint64) error {
 		select {
 		case <-moved:
 		case <-remind.C:
-			s.log.Warn("the shared view lags behind the log; changes are told when it shows them", "shows", state.position, "log", position, "reason", cause(err))
+			s.log.Warn("the shared view lags behind the log; changes are told when it shows them", "shown", state.position, "seq", position, "reason", cause(err))
 		case <-ctx.Done():
 			return ctx.Err()
 		}

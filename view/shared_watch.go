@@ -111,7 +111,7 @@ func (s *Shared) found(before uint64, now standing) {
 	defer s.mu.Unlock()
 	switch {
 	case now.position < before:
-		s.log.Warn("the shared view shows less than before; reads wait until it has caught up with the log", "showed", before, "shows", now.position)
+		s.log.Warn("the shared view shows less than before; reads wait until it has caught up with the log", "shown", before, "seq", now.position)
 	case now.built && s.state.built:
 		now.position = max(now.position, s.state.position) // another look was faster
 	}

@@ -128,7 +128,7 @@ func (s *service) entry(t *testing.T, id string) map[string]any {
 	for ctx.Err() == nil { // it is written when the answer has left
 		for line := range strings.SplitSeq(s.log.String(), "\n") {
 			var e map[string]any
-			if json.Unmarshal([]byte(line), &e) == nil && e["msg"] == "request" && e["request"] == id {
+			if json.Unmarshal([]byte(line), &e) == nil && e["msg"] == "request" && e["request_id"] == id {
 				return e
 			}
 		}
@@ -147,7 +147,7 @@ func TestEveryRequestHasANameAndALine(t *testing.T) {
 		t.Fatalf("the request's name is %q", id)
 	}
 	e := s.entry(t, id)
-	if e["kind"] != "query" || e["operation"] != "Who" || e["status"] != 200.0 || e["method"] != "POST" || e["took"] == nil || e["level"] != "DEBUG" {
+	if e["op_type"] != "query" || e["op_name"] != "Who" || e["status"] != 200.0 || e["method"] != "POST" || e["took"] == nil || e["level"] != "DEBUG" {
 		t.Errorf("%v", e)
 	}
 	other, _ := s.call(t, "POST", "/graphql", `{"query":"{"}`, "Authorization: Bearer hidden.token.x")

@@ -41,7 +41,7 @@ func (e *edge) survive(w http.ResponseWriter, r *http.Request, x *graphql.Exchan
 	if p == http.ErrAbortHandler {
 		return true
 	}
-	e.log.LogAttrs(r.Context(), slog.LevelError, "a request panicked", slog.String("request", x.ID),
+	e.log.LogAttrs(r.Context(), slog.LevelError, "a request panicked", slog.String("request_id", x.ID),
 		slog.String("path", r.URL.Path), slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
 	x.Code, x.Status = fault.Internal, http.StatusInternalServerError
 	if w.Header().Get("Content-Type") != "" { // each handler sets it right before it writes
@@ -64,13 +64,17 @@ func (e *edge) access(r *http.Request, x *graphql.Exchange, took time.Duration) 
 	if !e.log.Enabled(r.Context(), level) {
 		return
 	}
-	list := append(make([]slog.Attr, 0, 8), slog.String("request", x.ID), slog.String("method", r.Method),
+	list := append(make([]slog.Attr, 0, 12), slog.String("request_id", x.ID), slog.String("transport", "http"),
+		slog.String("remote_ip", e.proxies.Client(r).String()), slog.String("method", r.Method),
 		slog.String("path", r.URL.Path), slog.Duration("took", took))
 	if x.Status != 0 {
 		list = append(list, slog.Int("status", x.Status))
 	}
 	if x.Kind != "" {
-		list = append(list, slog.String("kind", x.Kind), slog.String("operation", x.Name))
+		list = append(list, slog.String("op_type", x.Kind), slog.String("op_name", x.Name))
+	}
+	if x.User != "" {
+		list = append(list, slog.String("user", x.User))
 	}
 	if x.Code != "" {
 		list = append(list, slog.String("code", string(x.Code)))

@@ -78,7 +78,7 @@ func (r *Rooms) checkBus(ctx context.Context) error {
 	for _, k := range r.Bus.Kept() {
 		if k.Replicas < s.Replicas {
 			r.log.LogAttrs(ctx, slog.LevelWarn, "a stream has fewer copies than the log; what it holds may be lost with one server",
-				slog.String("stream", k.Stream), slog.Int("copies", k.Replicas), slog.Int("log", s.Replicas), slog.String("remedy", fmt.Sprintf("api bus setup --edit --replicas %d", s.Replicas)))
+				slog.String("stream", k.Stream), slog.Int("copies", k.Replicas), slog.Int("log_copies", s.Replicas), slog.String("remedy", fmt.Sprintf("api bus setup --edit --replicas %d", s.Replicas)))
 		}
 	}
 	if c.LogMaxBytes > 0 && c.NATSURL != "" {
