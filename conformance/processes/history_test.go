@@ -248,8 +248,11 @@ func settled(ops []porcupine.Operation, names []string) (list []porcupine.Operat
 		if out.end == "unknown" && in.verb == "look" {
 			continue // it changes nothing that is told here
 		}
-		if out.end == "unknown" && in.verb != "delete" && !slices.Contains(names, in.name) {
-			continue
+		if out.end == "unknown" && in.verb != "delete" {
+			if !slices.Contains(names, in.name) {
+				continue
+			}
+			op.Output = answer{end: "ok", name: in.name}
 		}
 		list = append(list, op)
 	}
