@@ -94,12 +94,16 @@ func (h *Hub) crowded(from netip.Addr) bool {
 
 // Crowded returns an error from the moment when there are MaxConnections until a
 // tenth of them has gone: whoever sends new clients shall send them elsewhere,
-// and not change their mind with each that comes or goes.
+// and not change their mind with each that comes or goes. So it does while memory
+// is short.
 func (h *Hub) Crowded() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.crowd {
 		return errFull
+	}
+	if h.short {
+		return shortage{}
 	}
 	return nil
 }

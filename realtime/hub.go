@@ -93,6 +93,10 @@ type Options struct {
 	// Bus carries to the process that holds such a stream what reaches another;
 	// nil: there is one process.
 	Bus *bus.Bus
+	// Memory tells how much of the memory that the process may have is in use, of 1:
+	// above 0.85 no others are taken, as if MaxConnections was reached, and above
+	// 0.92 the clients for whom most waits are cut off. Nil: there is enough.
+	Memory func() float64
 	// Metrics tell what the hub has and had to do; nil: nothing is told.
 	Metrics *proc.Metrics
 	// Tracer reads in which traces operations are; nil: nothing is traced.
@@ -151,6 +155,7 @@ type Hub struct {
 	retired  map[conn]time.Time // when they are let go, where MaxAge says so
 	callers  map[string]int     // connections of each, while MaxPerCaller or MaxPerAddress counts them
 	crowd    bool               // there were MaxConnections, and are hardly fewer
+	short    bool               // of memory
 	draining bool
 	// farewells are sockets that are told that there is no place for them.
 	farewells int
@@ -168,6 +173,8 @@ type conn interface {
 	// drain lets what is queued leave and then ends the connection so that its
 	// client comes back, here or elsewhere.
 	drain()
+	// cutOff cuts the connection at once, because its client does not read.
+	cutOff()
 	// abort cuts the connection at once.
 	abort()
 	// recheck ends the connection if the credentials that it lives by have ended.
@@ -194,6 +201,9 @@ func NewHub(e Engine, v *auth.Verifier, o Options) *Hub {
 	h.answering.Go(h.watch)
 	if h.opts.MaxAge > 0 {
 		h.answering.Go(h.rebalance)
+	}
+	if h.opts.Memory != nil {
+		h.answering.Go(h.relieve)
 	}
 	return h
 }
@@ -304,6 +314,9 @@ func (h *Hub) fullLocked() error {
 	}
 	if h.opts.MaxConnections > 0 && len(h.conns) >= h.opts.MaxConnections {
 		return h.refused(refusedFull, errFull)
+	}
+	if h.short {
+		return h.refused(refusedMemory, shortage{})
 	}
 	return nil
 }

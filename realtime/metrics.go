@@ -54,10 +54,11 @@ const (
 	refusedAddress     // Options.MaxPerAddress
 	refusedCaller      // Options.MaxPerCaller
 	refusedCredentials // in the header
+	refusedMemory
 	refusals
 )
 
-var refusalNames = [refusals]string{"draining", "starting", "full", "address", "caller", "credentials"}
+var refusalNames = [refusals]string{"draining", "starting", "full", "address", "caller", "credentials", "memory"}
 
 // counters are what a hub counts. Each is one atomic operation where it happens;
 // what they come to is read when somebody asks.

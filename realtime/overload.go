@@ -18,14 +18,14 @@ const maxFarewells = 64
 // a browser shows its page the code of a close frame, but not the status of a
 // handshake that was refused. False: nothing was done, refuse it by a status.
 // It returns when the client has answered, after closeWait at most.
-func (h *Hub) overloaded(w http.ResponseWriter, r *http.Request) bool {
+func (h *Hub) overloaded(w http.ResponseWriter, r *http.Request, why error) bool {
 	if !h.beginFarewell() {
 		return false
 	}
 	defer h.endFarewell()
 	ws, err := h.upgrade(&handshake{ResponseWriter: w}, r)
 	if err == nil { // otherwise the upgrader has answered
-		h.dismiss(ws, errFull)
+		h.dismiss(ws, why)
 	}
 	return true
 }

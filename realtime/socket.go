@@ -36,7 +36,7 @@ import (
 // no known subprotocol is closed with 4406.
 func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request) {
 	if err := h.full(); err != nil {
-		if !errors.Is(err, errFull) || !h.overloaded(w, r) {
+		if !errors.Is(err, errFull) || !h.overloaded(w, r, err) {
 			h.unavailable(w, err)
 		}
 		return
@@ -354,6 +354,13 @@ func (s *socket) restartLocked() {
 		s.becauseLocked(s.hub.letGo())
 		s.closeLocked(closeRestart, "this process lets its connections go; connect again and resume by cursor")
 	}
+}
+
+func (s *socket) cutOff() {
+	s.mu.Lock()
+	s.slowLocked()
+	s.mu.Unlock()
+	s.cut()
 }
 
 func (s *socket) abort() {

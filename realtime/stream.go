@@ -290,6 +290,13 @@ func (st *stream) executed() {
 	st.restartLocked()
 }
 
+func (st *stream) cutOff() {
+	st.mu.Lock()
+	st.slowLocked()
+	st.mu.Unlock()
+	st.abort()
+}
+
 func (st *stream) abort() {
 	st.mu.Lock()
 	defer st.mu.Unlock()

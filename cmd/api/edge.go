@@ -10,6 +10,7 @@ import (
 	"tidings/cmd/internal/boot"
 	"tidings/fault"
 	"tidings/graphql"
+	"tidings/internal/proc"
 	"tidings/internal/trace"
 	"tidings/quota"
 	"tidings/realtime"
@@ -42,7 +43,7 @@ func newEdge(c boot.Config, rooms *boot.Rooms, log *slog.Logger) (*edge, error) 
 		AllowedOrigins: c.AllowedOrigins(), DrainWindow: e.window, MaxAge: c.MaxConnectionAge, Ready: rooms.CaughtUp, Logger: log,
 		MaxMessage: c.MaxBody, MaxOperations: c.MaxOperations, MaxQueue: c.MaxQueue, MaxPerCaller: max(c.MaxSockets, 0),
 		MaxPerAddress: max(c.MaxAddress, 0), MaxConnections: max(c.MaxConnections, 0), MaxMessages: max(c.MaxMessages, 0), InitTimeout: c.InitTimeout,
-		Bus: rooms.Bus, Tracer: rooms.Tracer, Metrics: rooms.Metrics,
+		Bus: rooms.Bus, Tracer: rooms.Tracer, Metrics: rooms.Metrics, Memory: proc.MemoryShare,
 	})
 	rooms.OnDrain(e.connections)
 	rooms.MeasureReady(e.ready)
