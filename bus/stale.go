@@ -75,6 +75,9 @@ func goodFor(h Header, silence time.Duration) Header {
 // goodUntil reads the stamp; nil when there is none. The clock is the wall's, which
 // goes on while a process stands still.
 func goodUntil(h Header) *good {
+	if h.Get(headerSent) == "" {
+		return nil
+	}
 	sent, err := strconv.ParseInt(h.Get(headerSent), 10, 64)
 	if err != nil {
 		return nil
