@@ -89,7 +89,7 @@ func startNginx(t testing.TB, apis []*api, cert, key string) *proxy {
 		config = replaced(t, config, fmt.Sprintf("server api-%d:8080", i+1), "server "+strings.TrimPrefix(a.url, "http://"))
 	}
 	writeFile(t, filepath.Join(dir, "tidings.conf"), config)
-	main := "daemon off;\npid " + dir + "/pid;\nerror_log stderr warn;\nworker_processes 1;\nevents { worker_connections 4096; }\nhttp {\naccess_log off;\n"
+	main := "daemon off;\nmaster_process off; # workers would outlive a kill\npid " + dir + "/pid;\nerror_log stderr warn;\nevents { worker_connections 4096; }\nhttp {\naccess_log off;\n"
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		main += kind + "_temp_path " + dir + "/" + kind + ";\n"
 	}
