@@ -72,7 +72,8 @@ var doors = map[string][]string{
 	"log":                                {},
 	"math/rand":                          {},
 
-	"github.com/prometheus/client_golang": {"internal/proc"},
+	"github.com/KimMachineGun/automemlimit": {"internal/proc"},
+	"github.com/prometheus/client_golang":   {"internal/proc"},
 
 	"go.opentelemetry.io/otel":       {"internal/trace"},
 	"go.opentelemetry.io/proto/otlp": {"internal/trace"},

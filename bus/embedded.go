@@ -42,6 +42,9 @@ func (e *embedded) start(ctx context.Context, o Options) (err error) {
 		JetStream:  true,
 		SyncAlways: o.SyncAlways,
 		NoSigs:     true,
+		// Who may be slow at its door: services of the adopter's and other
+		// processes of this one, which are not thousands.
+		MaxConn: 1024, AuthTimeout: 2, WriteDeadline: 10 * time.Second, PingInterval: 20 * time.Second, MaxPingsOut: 2,
 	}
 	if o.Listen != "" {
 		if so.Host, so.Port, err = splitListen(o.Listen); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -28,6 +29,7 @@ type edge struct {
 	delay     time.Duration // of the drain
 	window    time.Duration
 	proxies   quota.Proxies
+	hsts      string // Strict-Transport-Security over TLS; empty: nothing is said
 }
 
 func newEdge(c boot.Config, rooms *boot.Rooms, log *slog.Logger) (*edge, error) {
@@ -37,6 +39,9 @@ func newEdge(c boot.Config, rooms *boot.Rooms, log *slog.Logger) (*edge, error) 
 		return nil, err
 	}
 	e.names.trusted = e.proxies.Trust
+	if c.HSTS > 0 {
+		e.hsts = fmt.Sprintf("max-age=%d", int64(c.HSTS.Seconds()))
+	}
 	first, done := rooms.Use()
 	defer done()
 	e.hub = realtime.NewHub(first.Engine, rooms.Verifier, realtime.Options{

@@ -12,6 +12,7 @@ import (
 
 	"tidings/fault"
 	"tidings/graphql"
+	"tidings/internal/proc"
 	"tidings/quota"
 )
 
@@ -19,6 +20,10 @@ import (
 // failure of that request alone; the log says what became of it.
 func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &graphql.Exchange{ID: e.names.of(r)}
+	proc.Guard(w.Header())
+	if e.hsts != "" && r.TLS != nil {
+		w.Header().Set("Strict-Transport-Security", e.hsts)
+	}
 	w.Header().Set(graphql.HeaderRequestID, x.ID)
 	start := time.Now()
 	r, span := e.tracing(r)

@@ -68,6 +68,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
+	c.Fit(log)
 	public, err := proc.Listen(c.Listen)
 	if err != nil {
 		return fmt.Errorf("%w; another address is chosen with --listen", err)

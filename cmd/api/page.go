@@ -48,10 +48,7 @@ func servePage(w http.ResponseWriter) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", "default-src 'none'; connect-src 'self'; img-src data:; style-src 'nonce-"+nonce+"'; script-src 'nonce-"+nonce+
 		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-	h.Set("Cache-Control", "no-store")
-	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Vary", "Accept")
-	h.Set("X-Content-Type-Options", "nosniff")
 	_, _ = io.WriteString(w, strings.ReplaceAll(web.Query, "{{nonce}}", nonce)) // the client is gone if it fails
 }
 
@@ -61,6 +58,5 @@ func serveResume(w http.ResponseWriter, _ *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/javascript; charset=utf-8")
 	h.Set("Cache-Control", "no-cache")
-	h.Set("X-Content-Type-Options", "nosniff")
 	_, _ = io.WriteString(w, web.Resume) // the client is gone if it fails
 }

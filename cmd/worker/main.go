@@ -45,6 +45,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
+	c.Fit(log)
 	rooms, admin, err := boot.Start(ctx, c, boot.Role{Writes: true, Console: stderr}, log)
 	if err != nil || rooms == nil {
 		return err

@@ -104,6 +104,20 @@ func serve(log *slog.Logger, l net.Listener, h http.Handler) *server {
 		WriteTimeout:      90 * time.Second,
 		IdleTimeout:       120 * time.Second,
 		MaxHeaderBytes:    64 << 10,
+		HTTP2: &http.HTTP2Config{
+			// As many event streams as browsers open, and requests beside them. A
+			// proxy that has more clients opens more connections. It is also how
+			// many requests at once one who resets them all can make work of
+			// (CVE-2023-44487).
+			MaxConcurrentStreams: 250,
+			// What clients may send ahead of the handlers that read it, in all and for
+			// one request.
+			MaxReceiveBufferPerConnection: 1 << 20,
+			MaxReceiveBufferPerStream:     256 << 10,
+			// Against a client that takes nothing at all: deadlines of streams do not
+			// end its connection.
+			WriteByteTimeout: 60 * time.Second,
+		},
 	}}
 	go func() {
 		defer close(s.stopped)

@@ -33,7 +33,7 @@ func NewStarting(log *slog.Logger, l net.Listener) *Starting {
 	mux := http.NewServeMux()
 	probes(mux, s.ready)
 	s.serving.Go(func() {
-		if err := ServeHTTP(ctx, log, lent{l}, mux, nil, nil); err != nil {
+		if err := ServeHTTP(ctx, log, lent{l}, guarded(http.MaxBytesHandler(mux, adminBody)), nil, nil); err != nil {
 			log.Warn("the probes cannot be answered while the process starts", "error", err)
 		}
 	})

@@ -27,22 +27,25 @@ import (
 //	help        what it does
 //	group       heads it and those after it
 type Config struct {
-	Schema   string `env:"SCHEMA" flag:"schema" envDefault:"." form:"dir" help:"directory of the *.graphql files" group:"Schema and data"`
-	Dev      bool   `env:"DEV" flag:"dev" help:"development mode: a signing key and accounts of its own, introspection for all"`
-	Data     string `env:"DATA" flag:"data" envDefault:"data" form:"dir" help:"directory of the embedded log and of this process's view"`
-	Flawed   bool   `env:"ALLOW_FLAWED" flag:"allow-flawed" help:"start although stored records do not fit the schema: docs/schema.md, Changing a schema"`
-	LogLevel string `env:"LOG_LEVEL" flag:"log-level" envDefault:"info" form:"word" allow:"debug info warn error" help:"what is logged"`
+	Schema      string `env:"SCHEMA" flag:"schema" envDefault:"." form:"dir" help:"directory of the *.graphql files" group:"Schema and data"`
+	Dev         bool   `env:"DEV" flag:"dev" help:"development mode: a signing key and accounts of its own, introspection for all"`
+	Data        string `env:"DATA" flag:"data" envDefault:"data" form:"dir" help:"directory of the embedded log and of this process's view"`
+	Flawed      bool   `env:"ALLOW_FLAWED" flag:"allow-flawed" help:"start although stored records do not fit the schema: docs/schema.md, Changing a schema"`
+	Profiles    bool   `env:"PPROF" flag:"pprof" help:"serve profiles of the Go runtime at the admin address, /debug/pprof/, to programs on the same machine"`
+	MemoryLimit int64  `env:"MEMORY_LIMIT" flag:"memory-limit" envDefault:"0" form:"bytes" allow:"-1 0 16777216.." help:"bytes that the Go runtime keeps within, as long as what is in use allows; 0: what GOMEMLIMIT says, or else 90 % of what the container may have; -1: no limit"`
+	LogLevel    string `env:"LOG_LEVEL" flag:"log-level" envDefault:"info" form:"word" allow:"debug info warn error" help:"what is logged"`
 
-	Listen           string `env:"LISTEN" flag:"listen" envDefault:":8080" form:"address" for:"api" help:"address for GraphQL and SOAP" group:"Addresses, TLS and proxies"`
-	Admin            string `env:"ADMIN" flag:"admin" envDefault:":9090" form:"address" help:"address for /livez /readyz /startupz /metrics; empty for none"`
-	PublicURL        string `env:"PUBLIC_URL" flag:"public-url" form:"url" for:"api" help:"how clients reach the service, for the WSDL; default http://localhost:<port>, or https"`
-	Origins          string `env:"ORIGINS" flag:"origins" form:"list" for:"api" help:"origins of web pages that may call and open sockets, comma separated, or *; default: the same origin"`
-	TLSCert          string `env:"TLS_CERT" flag:"tls-cert" form:"file" for:"api" help:"file of the certificate (PEM, with those between it and its authority) for TLS on the public address; read again when it changes"`
-	TLSKey           string `env:"TLS_KEY" flag:"tls-key" form:"file" for:"api" help:"file of its key (PEM)"`
-	TLSClientAuth    string `env:"TLS_CLIENT_AUTH" flag:"tls-client-auth" envDefault:"none" form:"word" allow:"none optional require" for:"api" help:"whether clients show certificates of their own"`
-	TLSClientCA      string `env:"TLS_CLIENT_CA" flag:"tls-client-ca" form:"file" for:"api" help:"file of the authorities (PEM) that must have issued those; none: the accounts alone say which are good"`
-	Proxies          string `env:"TRUSTED_PROXIES" flag:"trusted-proxies" form:"list" for:"api" help:"networks of the proxies in front, whose X-Forwarded-For is believed, comma separated: 10.0.0.0/8"`
-	ClientCertHeader string `env:"CLIENT_CERT_HEADER" flag:"client-cert-header" form:"name" for:"api" help:"header in which these proxies tell the certificate of their client, such as Client-Cert (RFC 9440) or X-Forwarded-Client-Cert; believed from them alone"`
+	Listen           string        `env:"LISTEN" flag:"listen" envDefault:":8080" form:"address" for:"api" help:"address for GraphQL and SOAP" group:"Addresses, TLS and proxies"`
+	Admin            string        `env:"ADMIN" flag:"admin" envDefault:":9090" form:"address" help:"address for /livez /readyz /startupz /metrics; empty for none"`
+	PublicURL        string        `env:"PUBLIC_URL" flag:"public-url" form:"url" for:"api" help:"how clients reach the service, for the WSDL; default http://localhost:<port>, or https"`
+	Origins          string        `env:"ORIGINS" flag:"origins" form:"list" for:"api" help:"origins of web pages that may call and open sockets, comma separated, or *; default: the same origin"`
+	TLSCert          string        `env:"TLS_CERT" flag:"tls-cert" form:"file" for:"api" help:"file of the certificate (PEM, with those between it and its authority) for TLS on the public address; read again when it changes"`
+	TLSKey           string        `env:"TLS_KEY" flag:"tls-key" form:"file" for:"api" help:"file of its key (PEM)"`
+	TLSClientAuth    string        `env:"TLS_CLIENT_AUTH" flag:"tls-client-auth" envDefault:"none" form:"word" allow:"none optional require" for:"api" help:"whether clients show certificates of their own"`
+	TLSClientCA      string        `env:"TLS_CLIENT_CA" flag:"tls-client-ca" form:"file" for:"api" help:"file of the authorities (PEM) that must have issued those; none: the accounts alone say which are good"`
+	HSTS             time.Duration `env:"HSTS" flag:"hsts" envDefault:"0s" allow:"0 1s.." for:"api" help:"how long browsers are to come by TLS alone to the host, once it has answered over TLS, on all its ports (RFC 6797); 0: nothing is said"`
+	Proxies          string        `env:"TRUSTED_PROXIES" flag:"trusted-proxies" form:"list" for:"api" help:"networks of the proxies in front, whose X-Forwarded-For is believed, comma separated: 10.0.0.0/8"`
+	ClientCertHeader string        `env:"CLIENT_CERT_HEADER" flag:"client-cert-header" form:"name" for:"api" help:"header in which these proxies tell the certificate of their client, such as Client-Cert (RFC 9440) or X-Forwarded-Client-Cert; believed from them alone"`
 
 	NATSURL          string        `env:"NATS_URL" secret:"true" form:"list" help:"servers of the bus, comma separated; none: one is embedded, and api is the worker too" group:"Bus, log and view"`
 	NATSListen       string        `env:"NATS_LISTEN" flag:"nats-listen" form:"address" for:"api" help:"address where the embedded bus takes other clients, who must show what the settings below say; without any, a loopback address; empty for none"`

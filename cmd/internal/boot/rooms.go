@@ -219,7 +219,11 @@ func (r *Rooms) Parts() []proc.Part {
 
 // Routes are what the admin port serves beside the probes.
 func (r *Rooms) Routes() []proc.Route {
-	return []proc.Route{{Pattern: "POST /revoke", Handler: r.revoked}, {Pattern: "POST /erase", Handler: http.HandlerFunc(r.erase)}, r.Drain.Route(), r.Metrics.Route()}
+	routes := []proc.Route{{Pattern: "POST /revoke", Handler: r.revoked}, {Pattern: "POST /erase", Handler: http.HandlerFunc(r.erase)}, r.Drain.Route(), r.Metrics.Route()}
+	if r.config.Profiles {
+		routes = append(routes, proc.Profiles()...)
+	}
+	return routes
 }
 
 // awayGrace is how long the bus may be away before a process says that it is
