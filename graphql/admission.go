@@ -43,7 +43,7 @@ const (
 // NewAdmission returns one with places for so many queries at once. As many more
 // may wait.
 func NewAdmission(queries int, m *proc.Metrics, log *slog.Logger) *Admission {
-	a := &Admission{queries: newLine(queries), changes: newLine(queries * changesToQueries), calls: newLine(queries * changesToQueries), strain: proc.NewStrain(nil), log: log}
+	a := &Admission{queries: newLine(queries), changes: newLine(queries * changesToQueries), calls: newLine(queries * changesToQueries), strain: proc.NewStrain(nil, nil), log: log}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}

@@ -3,6 +3,7 @@ package proc
 import (
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"runtime/metrics"
 	"sync"
 	"sync/atomic"
@@ -15,14 +16,17 @@ import (
 // those that are at work is never reached. So the measure is for how long they
 // wait (runtime/metrics, /sched/latencies): while a tenth of them waits for longer
 // than 100 ms less and less is taken, and when they do not more and more, until the
-// whole (additive increase, multiplicative decrease). The methods may run
-// concurrently; nil takes everything.
+// whole (additive increase, multiplicative decrease). A process that has had less
+// than a quarter of its processors waits for what others do there: refusing would
+// help nobody. The methods may run concurrently; nil takes everything.
 type Strain struct {
 	share atomic.Uint64 // bits of the share that is taken
 
 	looking sync.Mutex
 	looked  atomic.Int64 // when, in nanoseconds
 	waited  func() time.Duration
+	used    func() time.Duration // processor time until now
+	had     time.Duration        // of it at the last look
 }
 
 const (
@@ -31,16 +35,21 @@ const (
 	// for microseconds, those of one that a cgroup throttles for tens of milliseconds.
 	tooLate    = 100 * time.Millisecond
 	leastShare = 0.02
+	busy       = 0.25 // of GOMAXPROCS, from which on the process itself is what is too much
 	less       = 0.75 // of the share, at each look
 	more       = 0.04 // of the whole, in the time of a look
 )
 
 // NewStrain returns one that takes everything. waited tells how long all but a tenth
-// of the goroutines that ran since the last call have waited, at most; nil: Go tells.
-func NewStrain(waited func() time.Duration) *Strain {
-	s := &Strain{waited: waited}
+// of the goroutines that ran since the last call have waited, at most, and used how
+// much processor time the process has had, less than 0 if that is unknown; nil: Go and the system tell.
+func NewStrain(waited, used func() time.Duration) *Strain {
+	s := &Strain{waited: waited, used: used}
 	if waited == nil {
 		s.waited = new(schedule).waited
+	}
+	if used == nil {
+		s.used = processorTime
 	}
 	s.share.Store(math.Float64bits(1))
 	s.looked.Store(time.Now().UnixNano())
@@ -69,7 +78,11 @@ func (s *Strain) Share() float64 {
 func (s *Strain) look(since time.Duration) {
 	s.looked.Store(time.Now().UnixNano())
 	share := math.Float64frombits(s.share.Load())
+	had := s.used()
+	own := had - s.had
+	s.had = had
 	switch late := s.waited(); {
+	case late > tooLate && had >= 0 && float64(own) < busy*float64(since)*float64(runtime.GOMAXPROCS(0)):
 	case late > tooLate:
 		share = max(leastShare, share*less)
 	case late < tooLate/2:

@@ -12,7 +12,13 @@ func TestLessIsTakenWhileGoroutinesWaitAndAllAfterwards(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		late := time.Duration(0)
-		s := proc.NewStrain(func() time.Duration { return late })
+		had, mine := time.Duration(0), true
+		s := proc.NewStrain(func() time.Duration { return late }, func() time.Duration {
+			if mine {
+				had += time.Hour
+			}
+			return had
+		})
 		pass := func(looks int) float64 {
 			for range looks {
 				<-time.After(100 * time.Millisecond)
@@ -23,7 +29,11 @@ func TestLessIsTakenWhileGoroutinesWaitAndAllAfterwards(t *testing.T) {
 		if share := pass(5); share != 1 || !s.Take(1) {
 			t.Errorf("at rest it takes %v", share)
 		}
-		late = time.Second
+		late, mine = time.Second, false
+		if share := pass(20); share != 1 {
+			t.Errorf("while others have the processors it takes %v", share)
+		}
+		mine = true
 		if share := pass(4); share > 0.4 || share < 0.2 {
 			t.Errorf("after 0.4 s of strain it takes %v", share)
 		}
@@ -55,7 +65,7 @@ func TestLessIsTakenWhileGoroutinesWaitAndAllAfterwards(t *testing.T) {
 // What Go says of an idle process is not taken for strain.
 func TestGoTellsHowLongGoroutinesWait(t *testing.T) {
 	t.Parallel()
-	s := proc.NewStrain(nil)
+	s := proc.NewStrain(nil, nil)
 	deadline := time.Now().Add(30 * time.Second)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

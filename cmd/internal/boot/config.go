@@ -126,7 +126,7 @@ type Config struct {
 	RateService   string `env:"RATE_SERVICE" flag:"rate-service" envDefault:"100/100000" dev:"0" form:"rate" help:"the same for each service"`
 	RatePasswords string `env:"RATE_PASSWORDS" flag:"rate-passwords" envDefault:"10/100" form:"rate" help:"wrong passwords of SOAP a minute: from each address/for each account; 0 for no limit"`
 
-	MaxRequests int `env:"MAX_REQUESTS" flag:"max-requests" envDefault:"0" allow:"-1.." for:"api" help:"queries that are at work at once; as many more wait half a second, then they are refused with 503. Mutations and SOAP calls may be eight times as many. 0: 128 for each CPU; -1: no limit" group:"Overload"`
+	MaxRequests int `env:"MAX_REQUESTS" flag:"max-requests" envDefault:"0" dev:"-1" allow:"-1.." for:"api" help:"queries that are at work at once; as many more wait half a second, then they are refused with 503. Mutations and SOAP calls may be eight times as many. 0: 128 for each CPU; -1: no limit" group:"Overload"`
 
 	MaxSockets       int           `env:"MAX_SOCKETS" flag:"max-sockets" envDefault:"100" dev:"-1" allow:"-1 1.." for:"api" help:"sockets and event streams of one caller on each process" group:"Sockets and event streams"`
 	MaxAddress       int           `env:"MAX_SOCKETS_ADDRESS" flag:"max-sockets-address" envDefault:"1000" dev:"-1" allow:"-1 1.." for:"api" help:"sockets and event streams from one address on each process"`
