@@ -297,6 +297,7 @@ func limitOfAddresses(t *testing.T) {
 	if status, _ := s.handshake(t, "192.0.2.1"); status != http.StatusSwitchingProtocols {
 		t.Errorf("a second: %d", status)
 	}
+	s.until(t, "both count", func() bool { return s.edge.hub.Stats().Sockets == 2 }) // a moment after their answers
 	if status, after := s.handshake(t, "192.0.2.1"); status != http.StatusTooManyRequests || after == "" {
 		t.Errorf("a third: %d, Retry-After %q", status, after)
 	}
