@@ -104,3 +104,36 @@ func TestAQueryWithoutAPlaceIsRefused(t *testing.T) {
 	busy.Wait()
 	wantData(t, s.run(t, nobody, `{ __typename }`, ""), `{"__typename":"Query"}`)
 }
+
+// stuck is the connection of a client that takes no answer.
+type stuck struct {
+	http.ResponseWriter
+	reached, release chan struct{}
+}
+
+func (s stuck) Write(b []byte) (int, error) {
+	close(s.reached)
+	<-s.release
+	return len(b), nil
+}
+
+// Who asks for a lot and takes it slowly must not keep others from asking.
+func TestWhoDoesNotTakeAnAnswerHoldsNoPlace(t *testing.T) {
+	t.Parallel()
+	s := newService(t, graphql.Options{Admission: graphql.NewAdmission(1, nil, nil)})
+	ask := func(w http.ResponseWriter) {
+		r := httptest.NewRequest(http.MethodPost, "/graphql", strings.NewReader(`{"query": "{ __typename }"}`))
+		r.Header.Set("Content-Type", "application/json")
+		s.engine.ServeHTTP(w, r)
+	}
+	slow := stuck{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+	var asking sync.WaitGroup
+	asking.Go(func() { ask(slow) })
+	<-slow.reached
+	w := httptest.NewRecorder()
+	if ask(w); w.Code != http.StatusOK {
+		t.Errorf("another client: %d %s", w.Code, w.Body)
+	}
+	close(slow.release)
+	asking.Wait()
+}

@@ -87,8 +87,7 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.respond(e.overloaded(ctx, op, err))
 		return
 	}
-	defer leave()
-	resp := e.execute(ctx, who, op)
+	resp := e.placed(ctx, who, op, leave)
 	if r.Method != http.MethodPost && a.freshen(op, who, &resp) {
 		a.notModified()
 		return

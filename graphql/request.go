@@ -223,6 +223,12 @@ func (e *Engine) Execute(ctx context.Context, who auth.Principal, r Request) (an
 	if err != nil {
 		return *e.overloaded(ctx, op, err)
 	}
+	return e.placed(ctx, who, op, leave)
+}
+
+// placed runs an operation that has a place, and leaves that: who takes the answer
+// takes the time that they like, and must not hold it meanwhile.
+func (e *Engine) placed(ctx context.Context, who auth.Principal, op *operation, leave func()) Response {
 	defer leave()
 	return e.execute(ctx, who, op)
 }

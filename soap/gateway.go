@@ -2,6 +2,7 @@ package soap
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"errors"
 	"log/slog"
@@ -133,6 +134,16 @@ func (g *Gateway) post(w http.ResponseWriter, r *http.Request) {
 	g.forward(w, r, envelope, coding)
 }
 
+// admit waits for a place among the calls at work. It is asked when the envelope is
+// there, and left before the answer is written: who sends or takes byte by byte
+// must not hold one.
+func (g *Gateway) admit(ctx context.Context) (leave func(), err error) {
+	if g.options.Admit == nil {
+		return func() {}, nil
+	}
+	return g.options.Admit(ctx)
+}
+
 // read reads the envelope. For what the caller says there will be, up to
 // roomAtOnce, there is room at once; for more only as it comes.
 func (g *Gateway) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
@@ -169,13 +180,23 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, envelope []byt
 	if coding != "" {
 		h.Set(headerContentEncoding, coding)
 	}
-	name := g.options.Undelivered.name(r, h, envelope)
-	name.set(h)
-	var answer bus.Message
-	err := name.abandoned()
-	if err == nil {
-		answer, err = g.call(ctx, r, h, sent, name)
+	leave, err := g.admit(ctx)
+	if err != nil {
+		answer := g.failed(r, envelope, id, err)
+		noteStatus(r, answer)
+		reply(w, answer, len(answer.Data))
+		return
 	}
+	var name *naming
+	answer, err := func() (bus.Message, error) {
+		defer leave()
+		name = g.options.Undelivered.name(r, h, envelope)
+		name.set(h)
+		if err := name.abandoned(); err != nil {
+			return bus.Message{}, err
+		}
+		return g.call(ctx, r, h, sent, name)
+	}()
 	if err == nil && answer.Header.Get(headerContentEncoding) != "" && h.Get(headerAcceptEncoding) == "" {
 		answer.Data, err = inflate(answer.Data, codingGzip, maxAnswer, func() error { return nil })
 		delete(answer.Header, headerContentEncoding)
@@ -250,12 +271,6 @@ func (g *Gateway) failed(r *http.Request, envelope []byte, id string, err error)
 		h.Set(headerRetryAfter, strconv.Itoa(after))
 	}
 	return bus.Message{Header: h, Data: f.envelope(v, g.offer(r).namespace, nil)}
-}
-
-// Refuse answers a call that is not carried to a worker, with a fault for err.
-func (g *Gateway) Refuse(w http.ResponseWriter, r *http.Request, err error) {
-	answer := g.failed(r, nil, rand.Text(), err)
-	reply(w, answer, len(answer.Data))
 }
 
 // guessVersion tells the version of an envelope that is not parsed: by the

@@ -64,6 +64,9 @@ type Options struct {
 	// own first; nil means those of the TLS connection that a Gateway sees. An
 	// error is answered with 400.
 	Shown func(r *http.Request) ([]*x509.Certificate, error)
+	// Admit is asked by a Gateway before it sends an envelope on; leave is called
+	// when that is answered, and an error is the answer. nil: all are sent.
+	Admit func(ctx context.Context) (leave func(), err error)
 	// Concurrency bounds the envelopes that one Service works on at a time;
 	// default 64.
 	Concurrency int

@@ -89,16 +89,6 @@ func (e *edge) envelope(w http.ResponseWriter, r *http.Request) {
 		now.Gateway.NotFound(w, r)
 		return
 	}
-	if r.Method != http.MethodPost {
-		now.Gateway.ServeHTTP(w, r)
-		return
-	}
-	leave, err := e.rooms.Admission.Call(r.Context())
-	if err != nil {
-		now.Gateway.Refuse(w, r, err)
-		return
-	}
-	defer leave()
 	now.Gateway.ServeHTTP(w, r)
 }
 

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bufio"
+	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -44,5 +47,27 @@ func limitOfRequests(t *testing.T) {
 	busy.Wait()
 	if resp, body := s.post(t, request(`{ __typename }`)); resp.StatusCode != http.StatusOK {
 		t.Errorf("when there is a place again: %d %s", resp.StatusCode, body)
+	}
+}
+
+// Who sends an envelope byte by byte, and nobody knows who that is, must not keep
+// others from calling.
+func TestEnvelopesThatHaveNotComeHoldNoPlace(t *testing.T) {
+	t.Parallel()
+	s := newService(t, "--max-requests", "1")
+	for range 16 { // eight places, and as many that wait
+		conn, err := net.Dial("tcp", s.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		// It is told to go on as soon as somebody reads the envelope, or why it should not.
+		fmt.Fprintf(conn, "POST /v1/SocialService HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/xml\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", len(envelope))
+		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
+			t.Fatalf("one of those that are slow: %q %v", line, err)
+		}
+	}
+	if _, text := s.call(t, "POST", "/v1/SocialService", envelope, "Content-Type: text/xml"); !strings.Contains(text, "NOT_FOUND") { // of a worker
+		t.Errorf("another caller: %s", text)
 	}
 }

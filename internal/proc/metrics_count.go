@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -30,6 +31,7 @@ func (s *series) bounded(values []string) []string {
 	if len(values) == 0 {
 		return values
 	}
+	values = legible(values)
 	key := strings.Join(values, "\x00")
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,6 +42,18 @@ func (s *series) bounded(values []string) []string {
 		return slices.Repeat([]string{"other"}, s.labels)
 	}
 	s.known[key] = struct{}{}
+	return values
+}
+
+// legible are labels as they can be scraped: in UTF-8, or the library panics.
+func legible(values []string) []string {
+	if !slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) }) {
+		return values
+	}
+	values = slices.Clone(values)
+	for i, v := range values {
+		values[i] = strings.ToValidUTF8(v, "\uFFFD")
+	}
 	return values
 }
 

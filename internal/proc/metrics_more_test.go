@@ -47,6 +47,19 @@ func TestClosedSetsAreThereFromTheStart(t *testing.T) {
 	proctest.Scrape(t, m).Expect(t, proctest.Numbers{`tidings_walkers`: 0})
 }
 
+// Labels come from subjects of the bus now and then, which hold any bytes.
+func TestALabelThatIsNoTextIsCountedAsOne(t *testing.T) {
+	t.Parallel()
+	m := proc.NewMetrics()
+	m.Counter("tidings_turns_total", "Turns.", "side").Add(1, "a\xffb")
+	m.Histogram("tidings_wait_seconds", "Wait.", "kind").Observe(time.Second, "a\xffb")
+	m.Read("tidings_open", "Open.", func(tell func(float64, ...string)) { tell(1, "a\xffb\n\"") }, "kind")
+	proctest.Scrape(t, m).Expect(t, proctest.Numbers{
+		"tidings_turns_total{side=\"a\uFFFDb\"}": 1, "tidings_wait_seconds_count{kind=\"a\uFFFDb\"}": 1,
+		"tidings_open{kind=\"a\uFFFDb\\n\\\"\"}": 1,
+	})
+}
+
 func TestNumbersOfSomebodyElseAreRead(t *testing.T) {
 	t.Parallel()
 	m := proc.NewMetrics()

@@ -56,7 +56,7 @@ func (r *reading) Collect(to chan<- prometheus.Metric) {
 	n := 0
 	(*r.read.Load())(func(value float64, labels ...string) {
 		if n++; n <= maxSeries {
-			to <- prometheus.MustNewConstMetric(r.desc, r.kind, value, labels...)
+			to <- prometheus.MustNewConstMetric(r.desc, r.kind, value, legible(labels)...)
 		}
 	})
 }

@@ -134,7 +134,7 @@ func (r *Rooms) furnish(ctx context.Context, e *Edition) (err error) {
 		SOAPAction: soap.ActionRule(c.SOAPAction), Partial: soap.PartialRule(c.SOAPPartial),
 		Ready: e.Feed.Ready(), WaitFor: e.Client.WaitFor,
 		Quota: r.Quota, Replays: r.replays, Undelivered: r.undelivered, Keys: r.soapKeys, Jobs: r.jobs, Metrics: r.Metrics, Logger: r.log, Patience: r.patience,
-		Shown: shown,
+		Shown: shown, Admit: r.Admission.Call,
 	}
 	if r.role.Edge {
 		if e.Gateway, err = soap.NewGateway(r.Bus, e.Model, o); err != nil {
