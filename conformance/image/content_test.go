@@ -162,7 +162,7 @@ func TestTwoBuildsInDifferentDirectoriesAreOneImage(t *testing.T) {
 	first := open(t, image(t)).top(t)
 	again := filepath.Join(t.TempDir(), "again.tar")
 	tree := copyTree(t)
-	if err := buildImage(tree, again, "amd64", "arm64"); err != nil {
+	if err := buildImage(tree, name+"-index", again, "amd64", "arm64"); err != nil {
 		t.Fatal(err)
 	}
 	a := open(t, again)

@@ -50,12 +50,12 @@ func image(t testing.TB) (archive string) {
 
 var built = sync.OnceValues(func() (string, error) {
 	archive := filepath.Join(work, "image.tar")
-	return archive, buildImage("../..", archive)
+	return archive, buildImage("../..", name, archive)
 })
 
 // buildImage builds the image of the tree into an archive. Builds do not run side
 // by side: they share the storage.
-func buildImage(tree, archive string, architectures ...string) error {
+func buildImage(tree, name, archive string, architectures ...string) error {
 	cmd := exec.Command(filepath.Join(tree, "deploy/image/build.sh"), append([]string{name, archive}, architectures...)...)
 	cmd.Env = append(os.Environ(), "STORAGE="+strings.Join(storage(), " "))
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -39,12 +39,12 @@ one() {
 	[[ -z $archive ]] || "$context/release" image-sbom "$at/programs" "$name" >"$archive.$1.cdx.json"
 }
 
+"${buildah[@]}" rmi "$name" >/dev/null 2>&1 || true # of a build before: an image cannot become an index
 for arch in "${architectures[@]}"; do one "$arch"; done
 if ((${#architectures[@]} == 1)); then
 	"${buildah[@]}" tag "$(<"$context/$arch.id")" "$name"
 	[[ -z $archive ]] || "${buildah[@]}" push --quiet "$name" "oci-archive:$archive:$name"
 else
-	"${buildah[@]}" manifest rm "$name" >/dev/null 2>&1 || true # of a build before
 	"${buildah[@]}" manifest create "$name" >/dev/null
 	for arch in "${architectures[@]}"; do "${buildah[@]}" manifest add "$name" "$(<"$context/$arch.id")" >/dev/null; done
 	[[ -z $archive ]] || "${buildah[@]}" manifest push --quiet --all "$name" "oci-archive:$archive:$name"
