@@ -89,7 +89,7 @@ soap-clients: ## install the others of SOAP: suds, SOAP::Lite, gSOAP, JAX-WS and
 	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends mono-devel)
 
 conformance: clients soap-clients postgres build ## the walks against foreign clients: graphql-http, Apollo, urql, graphql-js, graphql-ws, graphql-sse, Chromium, zeep, PHP, npm soap, suds, SOAP::Lite, gSOAP, JAX-WS, Mono, WSS4J, HAProxy, nginx, several processes
-	go test -tags conformance -count=1 -timeout 15m ./conformance/... ./wssec
+	go test -tags conformance -count=1 -timeout 30m ./conformance/... ./wssec
 
 # make conformance injects the first few of these faults.
 FAULTS ?= .
