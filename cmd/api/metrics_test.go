@@ -81,7 +81,7 @@ func TestTheMetricsAreInOrder(t *testing.T) {
 // opened opens the rooms of a program, with an edge where it has one.
 func opened(t *testing.T, url string, role boot.Role) *proc.Metrics {
 	t.Helper()
-	c, err := boot.ReadConfig("api", []string{"--dev", "--schema", social, "--public-url", "http://localhost"}, []string{"TIDINGS_NATS_URL=" + url}, func(string, ...any) {})
+	c, err := boot.ReadConfig("api", []string{"--dev", "--max-requests", "64", "--data", t.TempDir(), "--schema", social, "--public-url", "http://localhost"}, []string{"TIDINGS_NATS_URL=" + url}, func(string, ...any) {})
 	if err != nil {
 		t.Fatal(err)
 	}
