@@ -19,7 +19,7 @@ import (
 var floors = map[string]int{
 	"fault":             1, // failures have a closed set of codes and a message that is safe to show
 	"schema":            1, // compiles annotated SDL into one immutable model; prints contracts
-	"internal/proc":     1, // what both mains share: logger, signals, listeners, admin port, metrics, running parts side by side
+	"internal/proc":     1, // what both mains share: logger, signals, listeners, admin port, metrics, what the machine allows, running parts side by side
 	"internal/trace":    1, // says where the time of a request went, across processes
 	"web":               1, // what browsers load
 	"internal/rawjson":  1, // finds members and items of JSON in place, and decodes values without losing digits

@@ -88,9 +88,9 @@ const maxDrainWait = time.Minute
 
 // Route serves POST /drain: it starts the drain and answers 202 at once with a
 // Drained; with ?wait=<duration>, or ?wait for a minute, the longest there is, it
-// waits for the end of it, and answers 200 when that has come. To ask again does no harm. The process
-// goes on, and answers its probes, until a signal ends it, which then waits for
-// nothing that the drain has waited for.
+// waits for the end of it, and answers 200 when that has come. To ask again does no
+// harm. The process goes on, and answers its probes, until a signal ends it, which
+// then waits for nothing that the drain has waited for.
 func (d *Drain) Route() Route {
 	return Route{Pattern: "POST /drain", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		wait, err := drainWait(r)

@@ -6,7 +6,7 @@ import (
 	"runtime/metrics"
 )
 
-// MemoryShare is how much of the memory limit (GOMEMLIMIT) is taken by what is in
+// MemoryShare is how much of the memory limit ([Fit]) is taken by what is in
 // use, of 1; 0 without a limit. What the next collection would free is not
 // counted, so a process that stays near 1 is about to spend its time collecting,
 // or to be killed. It may be called concurrently, and is cheap.

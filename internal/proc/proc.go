@@ -1,6 +1,6 @@
 // Package proc is what both mains share: logger, signals, listeners, admin port,
-// metrics, and running the parts of a process side by side. A connection of its listeners
-// notices a client that goes without its answer: see [Conn].
+// metrics, what the machine allows, and running the parts of a process side by side. A
+// connection of its listeners notices a client that goes without its answer: see [Conn].
 //
 // It knows nothing of what the parts do.
 package proc

@@ -131,19 +131,6 @@ func (s *Server) Stop(t testing.TB) { s.end(t, syscall.SIGINT) }
 // Kill ends it as a crash does.
 func (s *Server) Kill(t testing.TB) { s.end(t, syscall.SIGKILL) }
 
-// Pause lets all its processes stand still.
-func (s *Server) Pause(t testing.TB) { s.signal(t, syscall.SIGSTOP) }
-
-// Resume lets them run again.
-func (s *Server) Resume(t testing.TB) { s.signal(t, syscall.SIGCONT) }
-
-func (s *Server) signal(t testing.TB, sig syscall.Signal) {
-	t.Helper()
-	if err := syscall.Kill(-s.cmd.Process.Pid, sig); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func (s *Server) end(t testing.TB, sig syscall.Signal) {
 	t.Helper()
 	if s.cmd == nil || s.cmd.Process == nil || !s.running() {
