@@ -47,8 +47,10 @@ var commands = map[string]func(ctx context.Context, args, environ []string, stdo
 		return soapCommand(args, environ, os.Stdin, stdout)
 	},
 	"version": func(_ context.Context, args, _ []string, stdout, _ io.Writer) error {
-		_, err := boot.ReadConfig("api", append([]string{"--version"}, args...), nil, printer(stdout))
-		return help(err)
+		return versionCommand(args, stdout, func() error {
+			_, err := boot.ReadConfig("api", []string{"--version"}, nil, printer(stdout))
+			return help(err)
+		})
 	},
 	"token": func(_ context.Context, args, environ []string, stdout, _ io.Writer) error {
 		return tokenCommand(args, environ, stdout)

@@ -39,6 +39,12 @@ func statusOf(err error) int {
 // schemaCommand is `api schema print` and `api schema check`.
 func schemaCommand(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
 	switch {
+	case len(args) > 0 && args[0] == "print" && asked(args[1:]):
+		_, err := io.WriteString(stdout, printUsage)
+		return err
+	case len(args) == 1 && asked(args):
+		_, err := io.WriteString(stdout, printUsage+"\n"+checkUsage)
+		return err
 	case len(args) > 0 && args[0] == "print":
 		return printCommand(args[1:], environ, stdout)
 	case len(args) > 0 && args[0] == "check":
@@ -48,7 +54,7 @@ func schemaCommand(ctx context.Context, args, environ []string, stdout, stderr i
 		}
 		return exitError{statusUsage, err}
 	}
-	return errors.New("usage: api schema print [--schema DIR], or api schema check --help")
+	return errors.New("want api schema print or api schema check; see api schema --help")
 }
 
 // printCommand writes the contract.

@@ -38,6 +38,11 @@ docs/soap.md, Versions, and docs/auth.md, Accounts for SOAP, say what they are f
 	case len(args) == 1 && strings.HasPrefix(args[0], "-"):
 		_, err := io.WriteString(stdout, usage+"\n")
 		return err
+	case len(args) > 1 && soapUsage[args[0]] != "" && asked(args[1:]):
+		_, err := io.WriteString(stdout, soapUsage[args[0]])
+		return err
+	case len(args) == 2 && args[0] == "secret" && strings.HasPrefix(args[1], "-"):
+		return fmt.Errorf("%q is no name of an account; see api soap secret --help", args[1])
 	case len(args) == 2 && args[0] == "secret":
 		return soapSecret(args[1], stdout)
 	case len(args) == 1 && args[0] == "password":

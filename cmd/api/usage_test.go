@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -15,6 +16,47 @@ func TestTheHelpNamesEveryCommand(t *testing.T) {
 	for name := range commands {
 		if !strings.Contains(help.String(), "\n  api "+name+" ") {
 			t.Errorf("api %s is not in the help", name)
+		}
+	}
+}
+
+// Whoever asks a subcommand what it is for is told that, and nothing is done.
+func TestEverySubcommandSaysWhatItIsFor(t *testing.T) {
+	t.Parallel()
+	var all strings.Builder
+	if err := run(t.Context(), []string{"--help"}, nil, &all, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	called := map[string]bool{}
+	for name := range commands {
+		called[name] = true
+	}
+	for _, m := range regexp.MustCompile(`(?m)^  api ([a-z]+(?: [a-z]+)?)`).FindAllStringSubmatch(all.String(), -1) {
+		called[m[1]] = true
+	}
+	if len(called) < 20 {
+		t.Fatalf("found %v", called)
+	}
+	for name := range called {
+		for _, flag := range []string{"--help", "-h"} {
+			var out strings.Builder
+			if err := run(t.Context(), append(strings.Fields(name), flag), nil, &out, io.Discard); err != nil {
+				t.Errorf("api %s %s: %v", name, flag, err)
+			}
+			if text := out.String(); !strings.Contains(text, "api "+name) || len(text) > 4000 {
+				t.Errorf("api %s %s: %.200s", name, flag, text)
+			}
+		}
+	}
+}
+
+func TestWhatIsNoSubcommandIsToldWhereTheyAre(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{"nothing", "soap nothing", "soap secret --nothing", "schema", "schema nothing", "bus nothing", "log nothing", "version nothing"} {
+		var out strings.Builder
+		err := run(t.Context(), strings.Fields(args), nil, &out, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), "api ") || out.Len() > 0 {
+			t.Errorf("api %s: %v, %s", args, err, out.String())
 		}
 	}
 }

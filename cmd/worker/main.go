@@ -25,6 +25,10 @@ func main() {
 
 // run is the whole program: a subcommand, or the worker until ctx ends and everything has stopped.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
+	if len(args) > 1 && args[0] == "version" && (args[1] == "--help" || args[1] == "-help" || args[1] == "-h") {
+		_, err := io.WriteString(stdout, "Usage:\n  worker version\n      Print which build this is. It takes no settings.\n")
+		return err
+	}
 	if slices.Equal(args, []string{"version"}) {
 		args = []string{"--version"}
 	}
