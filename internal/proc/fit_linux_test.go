@@ -87,7 +87,7 @@ func TestACollectorThatWaitsDoesNotCostAContainerItsLife(t *testing.T) {
 	switch os.Getenv(inside) {
 	case "":
 		for what, lives := range map[string]bool{"fit": true, "unfit": false} {
-			procs := cgroup(t, 256<<20)
+			procs := cgroup(t, 512<<20) // a tenth of it is for what the collector is late by
 			cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `echo $$ >"$0" && exec "$@"`, procs, os.Args[0], "-test.run=^"+t.Name()+"$")
 			cmd.Env = append(os.Environ(), inside+"="+what)
 			if out, err := cmd.CombinedOutput(); (err == nil) != lives {
@@ -102,7 +102,7 @@ func TestACollectorThatWaitsDoesNotCostAContainerItsLife(t *testing.T) {
 		proc.Fit(0)
 	}
 	defer proc.Collector()()
-	held := make([]byte, 150<<20)
+	held := make([]byte, 300<<20)
 	for i := range held {
 		held[i] = byte(i)
 	}
