@@ -60,6 +60,7 @@ func TestPoliciesLetThroughWhatIsNeeded(t *testing.T) {
 		{other("default"), api, "admin", 9090, false},
 		{other("default"), nats, "nats", 4222, false},
 		{other("default"), nats, "cluster", 6222, false},
+		{setup, other("default"), "", 443, false},
 		{api, other("default"), "", 5432, false},
 		{nats, other("default"), "", 4222, false},
 	} {
