@@ -113,9 +113,12 @@ func (b *inbox) over() (errors string, ended bool) {
 func (b *inbox) await(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
+	again := time.NewTicker(10 * time.Millisecond) // it may be of something else that changes later
+	defer again.Stop()
 	for !condition() {
 		select {
 		case <-b.moved:
+		case <-again.C:
 		case <-deadline:
 			errors, ended := b.over()
 			t.Fatalf("%s: it never happened; %d have come, ended %v %s", what, b.count(), ended, errors)
