@@ -56,7 +56,7 @@ vulncheck: ## known vulnerabilities of what is called, where the Go vulnerabilit
 configuration: ## write docs/configuration.md from the settings
 	go test -run '^TestTheManualSaysWhatTheSettingsAre$$' ./cmd/internal/boot -update
 
-manifests: ## what kustomize makes of deploy/k8s: schemas, pod security, wiring, promises, and NATS's own parser
+manifests: ## what kustomize makes of deploy/k8s: schemas, pod security, wiring, promises, NATS's own parser; the queries of deploy/grafana
 	@command -v openssl >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends openssl)
 	cd conformance/manifests && go vet ./... && go run $(STATICCHECK) ./... && go test -count=1 ./...
 
