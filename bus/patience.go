@@ -96,7 +96,7 @@ func (b *Bus) Persist(ctx context.Context, p *Patience, a Asked) (Message, error
 		m, err := b.call(ctx, a.Subject, times.stamp(h), data, times.silence)
 		if !away(err) {
 			p.heard(class, err)
-			if times.settled(ctx, err) {
+			if settled, err := times.settled(ctx, err); settled {
 				return m, err
 			}
 			p.repeated.Add(1)

@@ -262,8 +262,9 @@ func (s *service) handle(j job) (data []byte, h Header, err error) {
 			err = fault.New(fault.Internal, "internal error")
 		}
 	}()
-	if data, h, err = j.ep.Handle(ctx, j.msg); good != nil && good.stale.Load() {
-		return nil, nil, staleError() // whatever it says of that
+	data, h, err = j.ep.Handle(ctx, j.msg)
+	if good != nil && good.stale.Load() && !errors.Is(err, ErrStale) { // it does not say what was done before
+		return nil, nil, fault.Wrap(ErrStale, fault.Timeout, "the request took too long, and some of it may have been done")
 	}
 	return data, h, err
 }

@@ -113,7 +113,11 @@ func (s *sends) stamp(h Header) Header {
 // old although it has just been sent.
 func (s *sends) failed(err error, sent time.Time) {
 	if errors.Is(err, ErrStale) {
-		s.unstamped = s.unstamped || time.Since(sent) < s.silence/2
+		if time.Since(sent) < s.silence/2 {
+			s.unstamped = true
+		} else { // it takes longer than it was given
+			s.silence *= 2
+		}
 		return
 	}
 	if s.silence > 0 && unsure(err) && !s.unstamped {
@@ -132,19 +136,20 @@ func later(a, b time.Time) time.Time {
 }
 
 // settled reports whether an answer can be believed: whether none of the earlier
-// times can still be carried out after it. Until a refusal because of what is stored
-// can be believed it waits; then the request is to be sent again.
-func (s *sends) settled(ctx context.Context, err error) bool {
+// times can still be carried out after it. Until a refusal can be believed it waits;
+// then the request is to be sent again. Where there is no time for that the answer
+// is that nobody knows.
+func (s *sends) settled(ctx context.Context, err error) (bool, error) {
 	left := time.Until(s.open)
-	if left <= 0 || !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Conflict) && !fault.Is(err, fault.Forbidden) {
-		return true
+	if left <= 0 || err == nil {
+		return true, err
 	}
 	t := time.NewTimer(left)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return false
-	case <-ctx.Done(): // as good an answer as there is time for
-		return true
+		return false, nil
+	case <-ctx.Done():
+		return true, fault.Wrap(err, fault.Timeout, "it was refused, but whether it was done before, or will be by who had it first, is not known")
 	}
 }

@@ -100,3 +100,69 @@ func TestWhoAsksTooLateWhetherARequestIsGoodAnswersNothing(t *testing.T) {
 		t.Errorf("%q, %v", m.Data, err)
 	}
 }
+
+// What became too old in the middle may have been done in part: it is sent again as
+// such, and when there is no time for that its caller is not told that it was not.
+func TestWhatBecameTooOldInTheMiddleMayHaveBeenDone(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]func(stale error) error{
+		"says nothing of it": func(error) error { return nil },
+		"says so":            func(stale error) error { return fault.Wrap(stale, fault.Timeout, "it may have happened") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			caller, server := apart(t)
+			serving(t, server, func(ctx context.Context, _ bus.Message) ([]byte, bus.Header, error) {
+				until(t, "it is too old", func() bool { return bus.Stale(ctx) != nil })
+				return nil, nil, answer(bus.Stale(ctx))
+			})
+			var times, again atomic.Int32
+			_, err := caller.Persist(t.Context(), &bus.Patience{For: 2 * time.Second}, asking(900*time.Millisecond, &times, &again))
+			if !fault.Is(err, fault.Timeout) || again.Load() == 0 {
+				t.Errorf("%v after %d times, %d of them as if it had been done", err, times.Load(), again.Load())
+			}
+		})
+	}
+}
+
+// What takes longer than it was given gets more time when it is sent again.
+func TestARequestThatTakesLongGetsMoreTime(t *testing.T) {
+	t.Parallel()
+	caller, server := apart(t)
+	serving(t, server, func(ctx context.Context, m bus.Message) ([]byte, bus.Header, error) {
+		work := time.NewTimer(700 * time.Millisecond) // good for 500 ms at first
+		defer work.Stop()
+		<-work.C
+		return m.Data, nil, bus.Stale(ctx)
+	})
+	var times, again atomic.Int32
+	m, err := caller.Persist(t.Context(), &bus.Patience{For: 8 * time.Second}, asking(time.Second, &times, &again))
+	if err != nil || string(m.Data) != "x" {
+		t.Errorf("%q, %v after %d times", m.Data, err, times.Load())
+	}
+}
+
+// A refusal of any code may come of what is stored. While another may still carry the
+// request out it is asked for again, and where there is no time for that not told.
+func TestNoRefusalIsToldWhileAnotherMayCarryTheRequestOut(t *testing.T) {
+	t.Parallel()
+	refusal := fault.New(fault.BadUserInput, "there is no such team")
+	for name, s := range map[string]struct {
+		wait    time.Duration
+		settled bool
+	}{"there is no time": {50 * time.Millisecond, true}, "there is time": {time.Minute, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), s.wait)
+			defer cancel()
+			open := time.Hour
+			if !s.settled {
+				open = 10 * time.Millisecond
+			}
+			settled, err := bus.Settled(ctx, time.Now().Add(open), refusal)
+			if settled != s.settled || settled && !fault.Is(err, fault.Timeout) {
+				t.Errorf("%t, %v", settled, err)
+			}
+		})
+	}
+}
