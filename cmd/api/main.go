@@ -76,6 +76,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return fmt.Errorf("%w; another address is chosen with --listen", err)
 	}
 	defer public.Close()
+	public = proc.Bound(log, public, proc.Room())
 	if c.PublicURL == "" {
 		c.PublicURL = localURL(public.Addr(), c.TLSCert != "")
 	}

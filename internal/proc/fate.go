@@ -19,6 +19,8 @@ type Conn struct {
 	fate  atomic.Pointer[func(lost bool)] // nil: nobody asks, or it was told
 	state atomic.Int32
 	ended atomic.Bool // nothing more comes from the client
+
+	counted atomic.Pointer[atomic.Int64] // where it counts as open; nil: nowhere, or no more
 }
 
 // The states of an answer. Nobody can have taken it before it has left.
@@ -56,7 +58,11 @@ func (c *Conn) Write(p []byte) (int, error) {
 // Close implements net.Conn.
 func (c *Conn) Close() error {
 	c.over(net.ErrClosed)
-	return c.TCPConn.Close()
+	err := c.TCPConn.Close()
+	if open := c.counted.Swap(nil); open != nil {
+		open.Add(-1)
+	}
+	return err
 }
 
 // over takes note of an error of the connection.
