@@ -5,7 +5,7 @@ SHELL := /bin/bash
 export GORACE := atexit_sleep_ms=0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-.PHONY: run build test help ci format vet staticcheck generated configuration licences manifests vulncheck race conformance postgres clients soap-clients chaos kubernetes bench fuzz container-tools image dist
+.PHONY: run build test help ci format vet staticcheck generated configuration licences manifests alerts vulncheck race conformance postgres clients soap-clients chaos kubernetes bench fuzz container-tools image dist
 
 run: build ## start everything in one process on :8080, with the example schema
 	bin/api --dev --schema examples/social --data $(or $(DATA),data)
@@ -20,7 +20,7 @@ test: ## all tests that need nothing but Go
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-ci: format vet staticcheck generated manifests vulncheck race conformance ## what every change must pass
+ci: format vet staticcheck generated manifests alerts vulncheck race conformance ## what every change must pass
 
 format: ## fail on files that gofmt would change
 	@out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "gofmt these:"; echo "$$out"; exit 1; }
@@ -59,6 +59,11 @@ configuration: ## write docs/configuration.md from the settings
 manifests: ## what kustomize makes of deploy/k8s: schemas, pod security, wiring, promises, NATS's own parser; the queries of deploy/grafana
 	@command -v openssl >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends openssl)
 	cd conformance/manifests && go vet ./... && go run $(STATICCHECK) ./... && go test -count=1 ./...
+
+alerts: ## the rules of deploy/prometheus, each alert firing and silent, with Prometheus's promtool
+	@command -v promtool >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus)
+	promtool check rules deploy/prometheus/rules.yaml
+	promtool test rules deploy/prometheus/tests/*.yaml
 
 race: ## all tests with the race detector
 	go test -race ./...
