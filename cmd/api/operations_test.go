@@ -204,7 +204,7 @@ func TestOperationsThatDoNotFitAreRefusedAtTheStart(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"bad.graphql":        {"--operations", dir},
-		"TIDINGS_OPERATIONS": {"--registered-only"},
+		"TIDINGS_OPERATIONS": {"--registered-only", "--operations", t.TempDir()},
 		"does-not-exist":     {"--operations", "does-not-exist"},
 	} {
 		base := []string{"--schema", "../../examples/social", "--data", t.TempDir()}

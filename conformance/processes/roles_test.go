@@ -351,9 +351,10 @@ func (s *secured) stolen(t *testing.T) {
 	if _, err := other.Request("$JS.API.STREAM.CREATE.theirs", []byte(`{"name":"theirs","subjects":["theirs.>"],"storage":"file","num_replicas":3}`), 20*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.Request("theirs.secret", []byte("secret"), 20*time.Second); err != nil {
-		t.Fatal(err)
-	}
+	poll(t, patience, "the new stream takes messages", func() error { // its leader is elected first
+		_, err := other.Request("theirs.secret", []byte("secret"), 20*time.Second)
+		return err
+	})
 	before := s.streamInfo(t, admin, ">")
 	const record = `{"id":"ada","name":"forged"}`
 	for server := range s.all {
@@ -382,9 +383,10 @@ func (s *secured) stolen(t *testing.T) {
 		if err := nc.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := other.Request("theirs.secret", []byte("secret"), 20*time.Second); err != nil {
-			t.Fatal(err)
-		}
+		poll(t, patience, "it still does", func() error {
+			_, err := other.Request("theirs.secret", []byte("secret"), 20*time.Second)
+			return err
+		})
 		if err := nc.Flush(); err != nil {
 			t.Fatal(err)
 		}
