@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/prometheus/promql/parser"
 	"sigs.k8s.io/yaml"
 )
 
@@ -177,3 +178,23 @@ func text(t *testing.T, file string) string {
 	}
 	return string(content)
 }
+
+func TestTheRunbookAsksWhatPrometheusUnderstands(t *testing.T) {
+	t.Parallel()
+	known := documented(t)
+	for _, m := range quoted.FindAllStringSubmatch(text(t, runbook), -1) {
+		if !strings.Contains(m[1], "tidings_") && !strings.Contains(m[1], "process_") {
+			continue
+		}
+		expr, err := parser.ParseExpr(m[1])
+		if err != nil {
+			t.Errorf("%s: %v", m[1], err)
+			continue
+		}
+		for _, fault := range unknown(expr, known) {
+			t.Errorf("%s: %s", m[1], fault)
+		}
+	}
+}
+
+var quoted = regexp.MustCompile("`([^`\n]+)`")
