@@ -80,6 +80,7 @@ clients: ## install the foreign clients that conformance needs
 	@test -e /usr/share/java/wss4j.jar && command -v javac >/dev/null || \
 	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends default-jdk-headless libwss4j-java libslf4j-java libcommons-logging-java)
 	@command -v haproxy >/dev/null && command -v nginx >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends haproxy nginx-light)
+	@command -v prometheus >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus)
 	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
 	@for p in conformance/*/package.json examples/*/package.json; do (cd $$(dirname $$p) && npm ci --silent --no-audit --no-fund); done
 
@@ -93,7 +94,7 @@ soap-clients: ## install the others of SOAP: suds, SOAP::Lite, gSOAP, JAX-WS and
 	@command -v mcs >/dev/null && command -v wsdl >/dev/null || \
 	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends mono-devel)
 
-conformance: clients soap-clients postgres build ## the walks against foreign clients: graphql-http, Apollo, urql, graphql-js, graphql-ws, graphql-sse, Chromium, zeep, PHP, npm soap, suds, SOAP::Lite, gSOAP, JAX-WS, Mono, WSS4J, HAProxy, nginx, several processes
+conformance: clients soap-clients postgres build ## the walks against foreign clients: graphql-http, Apollo, urql, graphql-js, graphql-ws, graphql-sse, Chromium, zeep, PHP, npm soap, suds, SOAP::Lite, gSOAP, JAX-WS, Mono, WSS4J, HAProxy, nginx, Prometheus with the dashboard's queries, several processes
 	go test -tags conformance -count=1 -timeout 30m ./conformance/... ./wssec
 
 # make conformance injects the first few of these faults.
