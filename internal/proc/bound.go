@@ -60,7 +60,7 @@ func (b *bounded) refuse() {
 	if time.Since(b.told) < time.Second {
 		return
 	}
-	b.log.Warn("connections are refused: as many are open as file descriptors allow", "refused", b.refused, "open", b.most,
+	b.log.Warn("connections are refused: as many are open as file descriptors allow", "connections", b.refused, "max", b.most,
 		"remedy", "raise the limit of open files (ulimit -n, LimitNOFILE), or run more processes")
 	b.refused, b.told = 0, time.Now()
 }
