@@ -78,7 +78,7 @@ func TestConnectionsBeyondTheBoundAreClosedAtOnce(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if n := strings.Count(said.String(), "connections are refused"); n == 0 || !strings.Contains(said.String(), "open=8") {
+	if n := strings.Count(said.String(), "connections are refused"); n == 0 || !strings.Contains(said.String(), "max=8") {
 		t.Errorf("the log says %d times: %s", n, said.String())
 	}
 }
