@@ -202,8 +202,16 @@ func TestABackupUnderLoadIsRestored(t *testing.T) {
 		}
 	}
 	found, err := resource.CheckLog(t.Context(), s.Bus, s.Model, nil)
-	if err != nil || found.Flaws() > 0 || found.Records.Records < len(kept) {
+	if err != nil || found.Flaws() > found.OrphanCount || found.Records.Records < len(kept) {
 		t.Errorf("%+v, %v", found, err)
+	}
+	// The server cuts where the log ends at a moment, be it within a batch: then the
+	// values that its last records were to have are reserved, and they are not there.
+	if _, err := resource.RepairLog(t.Context(), s.Bus, s.Model, found, nil); err != nil {
+		t.Error(err)
+	}
+	if found, err := resource.CheckLog(t.Context(), s.Bus, s.Model, nil); err != nil || found.Flaws() > 0 {
+		t.Errorf("repaired, it has %+v, %v", found, err)
 	}
 	again, err := s.Bus.Bucket(t.Context(), bus.BucketOptions{Name: "keys", Description: "Keys.", MaxValue: 1 << 10})
 	if err != nil {
