@@ -80,9 +80,9 @@ func underLoad(t *testing.T, what func(l *load)) report {
 	t.Helper()
 	before := restarts(t, "api") + restarts(t, "worker")
 	l := begin(t, public(t), *subscribers, *writes)
-	time.Sleep(5 * time.Second)
+	pause(t.Context(), 5*time.Second)
 	what(l)
-	time.Sleep(5 * time.Second)
+	pause(t.Context(), 5*time.Second)
 	r := l.end(t)
 	r.show(t, *subscribers)
 	if n := restarts(t, "api") + restarts(t, "worker") - before; n > 0 {
@@ -171,7 +171,7 @@ func loseNode(t *testing.T) {
 	underLoad(t, func(*load) {
 		rig(t, "kill", "n3")
 		t.Logf("FIGURES the node is known to be gone after %s", round(nodeReady(t, "n3", false, 2*time.Minute)))
-		time.Sleep(20 * time.Second)
+		pause(t.Context(), 20*time.Second)
 		began := time.Now()
 		rig(t, "start", "n3")
 		t.Logf("FIGURES it is Ready again %s after it was started", round(time.Since(began)))
@@ -194,7 +194,7 @@ func cutNode(t *testing.T) {
 	underLoad(t, func(*load) {
 		rig(t, "cut", "n1")
 		t.Logf("FIGURES the node is known to be away after %s", round(nodeReady(t, "n1", false, 2*time.Minute)))
-		time.Sleep(20 * time.Second)
+		pause(t.Context(), 20*time.Second)
 		healed := time.Now()
 		rig(t, "heal", "n1")
 		nodeReady(t, "n1", true, time.Minute)
@@ -229,7 +229,7 @@ func noWorkers(t *testing.T) {
 	r := underLoad(t, func(*load) {
 		kubectl(t, "scale", "deployment/worker", "--replicas=0")
 		eventually(t, 2*time.Minute, "no worker runs", func() error { return none(pods(t, "worker"), terminated("worker")) })
-		time.Sleep(time.Minute)
+		pause(t.Context(), time.Minute)
 		kubectl(t, "scale", "deployment/worker", "--replicas=3")
 		allReady(t, "worker", 3, 3*time.Minute)
 	})
@@ -264,7 +264,7 @@ func noNATS(t *testing.T) {
 		gone := time.Now()
 		took := eventually(t, time.Minute, "no api is ready", func() error { return noneReady(t, "api") })
 		t.Logf("FIGURES no api was ready %s after the last server had ended", round(took))
-		time.Sleep(time.Until(gone.Add(2 * time.Minute)))
+		pause(t.Context(), time.Until(gone.Add(2*time.Minute)))
 		kubectl(t, "scale", "statefulset/nats", "--replicas=3")
 		back := time.Now()
 		allReady(t, "bus", 3, 3*time.Minute)

@@ -197,7 +197,7 @@ func (l *load) attempt(ctx context.Context, client *http.Client, token, title st
 		if ctx.Err() != nil && try > 20 {
 			return false
 		}
-		time.Sleep(time.Duration(100+rand.IntN(400)) * time.Millisecond)
+		pause(context.WithoutCancel(ctx), time.Duration(100+rand.IntN(400))*time.Millisecond) // what was begun is finished
 	}
 	return false
 }

@@ -53,7 +53,7 @@ func memory(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(time.Minute)
+	pause(t.Context(), time.Minute)
 	cancel()
 	clients.Wait()
 	killed := 0
