@@ -142,13 +142,18 @@ func await(t *testing.T, where string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	for ctx.Err() == nil {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
 		if _, err := fetch(ctx, where); err == nil {
 			return
 		}
-		time.Sleep(20 * time.Millisecond)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("%s does not answer", where)
+		}
 	}
-	t.Fatalf("%s does not answer", where)
 }
 
 func fetch(ctx context.Context, where string) ([]byte, error) {

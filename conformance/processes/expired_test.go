@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +91,7 @@ func TestAViewForgetsWhatTheLogHasLost(t *testing.T) {
 	for _, a := range c.apis {
 		checkState(t, a, anybody, "posts", "title", map[string]string{kept: "kept", lost: "lost"})
 	}
+	c.workersRead(t, c.apis[0].process) // whoever has not read it cannot miss it
 
 	c.nats.kill(t)
 	if err := os.RemoveAll(c.store()); err != nil {
@@ -126,6 +128,38 @@ func (c *cluster) replaced(t testing.TB) {
 	for _, p := range all {
 		p.restart(t)
 	}
+}
+
+// workersRead waits until the views of the workers have come as far as that of
+// another process.
+func (c *cluster) workersRead(t testing.TB, other *process) {
+	t.Helper()
+	want := viewPosition(t, other)
+	for _, w := range c.workers {
+		poll(t, 15*time.Second, w.name+" has read the log", func() error {
+			if at := viewPosition(t, w); at < want {
+				return fmt.Errorf("it is at %d, want %d", at, want)
+			}
+			return nil
+		})
+	}
+}
+
+// viewPosition is how far the view of a process has come, as its metrics say.
+func viewPosition(t testing.TB, p *process) int {
+	t.Helper()
+	_, text := fetch(t, p.adminPort()+"/metrics", anybody, "")
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(line, "tidings_view_position "); ok {
+			at, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return int(at)
+		}
+	}
+	t.Fatalf("%s does not say how far its view has come", p.name)
+	return 0
 }
 
 func (c *cluster) mustWrite(t testing.TB, text string) (id string) {
