@@ -38,8 +38,10 @@ var floors = map[string]int{
 	"realtime":          5, // holds connections: protocols, queues, resume, drain
 	"soap":              5, // the same operations in XML, at both ends of the bus
 	"cmd/internal/boot": 6, // reads the configuration and builds the rooms that both mains share
-	"cmd/api":           7, // the edge, and alone the whole service
-	"cmd/worker":        7, // the writer
+	"cmd/internal/edge": 7, // the public port of a process, and with one the whole service
+	"cmd/internal/tool": 7, // the subcommands that the programs share
+	"cmd/api":           8, // the edge, and alone the whole service
+	"cmd/worker":        8, // the writer
 }
 
 // testRooms serve tests only: product code must not import them.

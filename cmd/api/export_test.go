@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tidings/cmd/internal/tool"
 )
 
 // ran runs a subcommand, and returns what it writes with its status.
@@ -14,7 +16,7 @@ func ran(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	var out, errs bytes.Buffer
 	err := run(t.Context(), args, nil, &out, &errs)
 	if err != nil {
-		status = statusOf(err)
+		status = tool.StatusOf(err)
 		errs.WriteString(err.Error())
 	}
 	return out.String(), errs.String(), status

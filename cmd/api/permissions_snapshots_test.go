@@ -96,3 +96,21 @@ func background(t *testing.T, part func(context.Context) error) {
 		running.Wait()
 	})
 }
+
+// notes is a log that tests look into.
+type notes struct {
+	mu  sync.Mutex
+	buf strings.Builder
+}
+
+func (n *notes) Write(p []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.buf.Write(p)
+}
+
+func (n *notes) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.buf.String()
+}

@@ -121,7 +121,7 @@ func (g *guarded) environ(role string) []string {
 func (g *guarded) worker(t *testing.T, data string, settings ...string) {
 	t.Helper()
 	args := append([]string{"--dev", "--schema", social, "--data", data, "--admin", ""}, settings...)
-	c, err := boot.ReadConfig("worker", args, g.environ("worker"), printer(io.Discard))
+	c, err := boot.ReadConfig("worker", args, g.environ("worker"), func(string, ...any) {})
 	if err != nil {
 		t.Fatal(err)
 	}

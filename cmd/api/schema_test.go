@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tidings/cmd/internal/tool"
 )
 
 func TestTheStatusOfACheckSaysWhatItFound(t *testing.T) {
@@ -83,7 +85,7 @@ func command(t *testing.T, status int, args ...string) string {
 	err := run(t.Context(), append([]string{"schema"}, args...), nil, &out, &fail)
 	got := 0
 	if err != nil {
-		got = statusOf(err)
+		got = tool.StatusOf(err)
 	}
 	if got != status {
 		t.Errorf("%v: status %d, want %d: %v", args, got, status, err)

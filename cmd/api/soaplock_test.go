@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tidings/cmd/internal/tool"
 )
 
 const lockedSDL = "type Note @resource { id: ID! text: String! kind: Kind! @default(value: A) }\nenum Kind { A }\n"
@@ -17,7 +19,7 @@ func soapSays(t *testing.T, status int, args ...string) string {
 	err := run(t.Context(), append([]string{"soap"}, args...), nil, &out, io.Discard)
 	got := 0
 	if err != nil {
-		got = statusOf(err)
+		got = tool.StatusOf(err)
 		out.WriteString(err.Error())
 	}
 	if got != status {

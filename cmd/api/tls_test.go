@@ -215,7 +215,7 @@ func TestPartnersCallWithTheirCertificates(t *testing.T) {
 	issued, own := identify(t, dir, "issued", partners), identify(t, dir, "own", nil)
 	stranger := identify(t, dir, "stranger", partners)
 	var printed strings.Builder
-	if err := soapCommand([]string{"certificate", own.cert}, nil, nil, &printed); err != nil {
+	if err := run(t.Context(), []string{"soap", "certificate", own.cert}, nil, &printed, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	accounts := filepath.Join(dir, "accounts.json")

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"tidings/cmd/internal/tool"
 )
 
 func TestTheHelpNamesEveryCommand(t *testing.T) {
@@ -13,7 +15,7 @@ func TestTheHelpNamesEveryCommand(t *testing.T) {
 	if err := run(t.Context(), []string{"--help"}, nil, &help, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	for name := range commands {
+	for _, name := range tool.Names() {
 		if !strings.Contains(help.String(), "\n  api "+name+" ") {
 			t.Errorf("api %s is not in the help", name)
 		}
@@ -28,7 +30,7 @@ func TestEverySubcommandSaysWhatItIsFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	called := map[string]bool{}
-	for name := range commands {
+	for _, name := range tool.Names() {
 		called[name] = true
 	}
 	for _, m := range regexp.MustCompile(`(?m)^  api ([a-z]+(?: [a-z]+)?)`).FindAllStringSubmatch(all.String(), -1) {

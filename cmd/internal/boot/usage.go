@@ -23,7 +23,7 @@ docs/configuration.md has them as a table.
 		if s.group != "" {
 			group = s.group
 		}
-		if s.apiOnly && program != "api" {
+		if s.apiOnly && program == "worker" {
 			continue
 		}
 		if group != "" {

@@ -1,0 +1,98 @@
+package edge
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"tidings/cmd/internal/boot"
+)
+
+// banner prints, once the service answers, what a newcomer needs to try it:
+// each block can be pasted into a shell as it stands.
+func banner(ctx context.Context, w io.Writer, c boot.Config, rooms *boot.Rooms, namespace string) error {
+	if rooms.Started(ctx) != nil {
+		return nil // stopped before it began
+	}
+	text, err := bannerText(ctx, c, rooms, namespace)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(w, text)
+	<-ctx.Done()
+	return nil
+}
+
+func bannerText(ctx context.Context, c boot.Config, rooms *boot.Rooms, namespace string) (string, error) {
+	user, err := c.DevToken("alice", "USER", 24*time.Hour)
+	if err != nil {
+		return "", err
+	}
+	admin, err := c.DevToken("root", "ADMIN", 24*time.Hour)
+	if err != nil {
+		return "", err
+	}
+	now, done := rooms.Use()
+	defer done()
+	service := c.PublicURL + now.Gateway.Path()
+	var b strings.Builder
+	p := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
+	p("")
+	p("Tidings is running in development mode with the schema in %s.", c.Schema)
+	p("")
+	p("  GraphQL, WebSocket, SSE  %s/graphql", c.PublicURL)
+	p("  SOAP (WSDL)              %s?wsdl", service)
+	p("")
+	p("# Who you are, for a day: a user and an administrator")
+	p("USER_TOKEN=%s", user)
+	p("ADMIN_TOKEN=%s", admin)
+	if now.Model.Resource("User") != nil && now.Model.Resource("Post") != nil {
+		b.WriteString(socialBanner(c.PublicURL, service, namespace, rooms.Partner, func(id string) bool {
+			found, err := now.View.Get(ctx, "User", []string{id})
+			return err == nil && found[0] != nil
+		}))
+	} else {
+		p("")
+		p("# The contract that clients see")
+		p("bin/api schema print --schema %s", c.Schema)
+	}
+	p("")
+	return b.String(), nil
+}
+
+// socialBanner shows the walks on the example schema. What exists from an
+// earlier run is changed instead of created.
+func socialBanner(base, service, namespace string, partner boot.DevAccount, exists func(id string) bool) string {
+	mutation := `createUser(input: {name: \"Alice\", email: \"alice@example.com\"})`
+	if exists("alice") {
+		mutation = `updateUser(input: {id: \"alice\", name: \"Alice Again\"})`
+	}
+	call := `<t:CreateUser><t:input><t:name>Partner</t:name><t:email>partner@example.com</t:email></t:input></t:CreateUser>`
+	if exists("partner") {
+		call = `<t:UpdateUser><t:input><t:id>partner</t:id><t:name>Partner Again</t:name></t:input></t:UpdateUser>`
+	}
+	return fmt.Sprintf(`
+# Watch (leave it running, open a second terminal for the rest)
+curl -N -H 'Accept: text/event-stream' -G %[1]s/graphql \
+  --data-urlencode 'query=subscription { userChanged { kind cursor user { id name } } }'
+
+# Mutate: it shows in the first terminal
+curl -sw '\n' %[1]s/graphql -H "Authorization: Bearer $USER_TOKEN" -H 'Content-Type: application/json' \
+  -d '{"query":"mutation { %[6]s { id name createdAt } }"}'
+
+# Query: anonymous callers see the name, and that the email is not for them
+curl -sw '\n' %[1]s/graphql -H 'Content-Type: application/json' \
+  -d '{"query":"{ user(id: \"alice\") { name email } }"}'
+
+# SOAP: it shows in the first terminal, too
+curl -sw '\n' %[2]s -H 'Content-Type: text/xml; charset=utf-8' -d '
+<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/" xmlns:t="%[3]s">
+  <soap:Header><wsse:Security xmlns:wsse="http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd">
+    <wsse:UsernameToken><wsse:Username>%[4]s</wsse:Username><wsse:Password>%[5]s</wsse:Password></wsse:UsernameToken>
+  </wsse:Security></soap:Header>
+  <soap:Body>%[7]s</soap:Body>
+</soap:Envelope>'
+`, base, service, namespace, partner.User, partner.Password, mutation, call)
+}

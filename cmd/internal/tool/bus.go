@@ -1,0 +1,75 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+
+	"tidings/bus"
+	"tidings/cmd/internal/boot"
+	"tidings/internal/proc"
+)
+
+const busUsage = `Usage:
+  $0 bus setup [--edit] [settings]
+
+Creates the log, the buckets and the queues of the service on an external bus,
+those that are not there, and prints all. It may be run again at any time. Run it
+with the credentials of the admin role (deploy/nats/admin.conf) when those of the
+api and of the workers may not create streams.
+
+  --edit
+        change those that are there to what the settings say: copies, bounds of
+        size and age, changes of each record that are kept. Without it a
+        difference of the log is an error, and those of the others stay.
+
+Settings are those of the service, such as TIDINGS_NATS_URL, --nats-creds,
+--prefix, --replicas, --history and the bounds of the buckets: api --help.
+`
+
+// busCommand is `api bus`: it prepares an external bus.
+func busCommand(ctx context.Context, call Call) error {
+	if len(call.Args) == 0 || asked(call.Args) {
+		return call.usage(busUsage)
+	}
+	if call.Args[0] != "setup" {
+		return fmt.Errorf("unknown command %[1]s bus %[2]s; see %[1]s bus --help", call.Program, call.Args[0])
+	}
+	args := call.Args[1:]
+	settings := slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "--edit" })
+	c, err := call.settings(settings)
+	if errors.Is(err, boot.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	log, err := proc.Logger(call.Stderr, c.LogLevel, c.Dev)
+	if err != nil {
+		return err
+	}
+	kept, err := c.SetUp(ctx, len(settings) < len(args), log)
+	if err != nil {
+		return err
+	}
+	return tabulate(call.Stdout, kept)
+}
+
+func tabulate(w io.Writer, kept []bus.Kept) error {
+	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(table, "STREAM\tCOPIES\tSTORAGE\tMAX BYTES\tMAX AGE\t")
+	for _, k := range kept {
+		size, age := "-", "-"
+		if k.MaxBytes > 0 {
+			size = fmt.Sprint(k.MaxBytes)
+		}
+		if k.MaxAge > 0 {
+			age = k.MaxAge.String()
+		}
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\n", k.Stream, k.Replicas, k.Storage, size, age, k.Done)
+	}
+	return table.Flush()
+}

@@ -1,0 +1,47 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"time"
+
+	"tidings/cmd/internal/boot"
+)
+
+// tokenCommand is `api token`: a token of the development key.
+func tokenCommand(_ context.Context, call Call) error {
+	set := flag.NewFlagSet(call.Program+" token", flag.ContinueOnError)
+	set.SetOutput(call.Stdout)
+	sub := set.String("sub", "", "who the bearer is")
+	roles := set.String("roles", "USER", "what the bearer may do: USER, ADMIN, SERVICE, comma separated")
+	ttl := set.Duration("ttl", 24*time.Hour, "how long the token is good")
+	data := set.String("data", "", "data directory that holds the development key (data)")
+	if err := set.Parse(call.Args); errors.Is(err, flag.ErrHelp) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if *ttl <= 0 {
+		return fmt.Errorf("--ttl %s is not in the future; say how long the token is good, such as --ttl 24h", *ttl)
+	}
+	if *sub == "" {
+		return errors.New("--sub is missing: name who the bearer of the token is, such as --sub alice")
+	}
+	settings := []string{"--dev"}
+	if *data != "" {
+		settings = append(settings, "--data", *data)
+	}
+	c, err := boot.ReadConfig(call.Program, settings, call.Environ, printer(io.Discard))
+	if err != nil {
+		return err
+	}
+	token, err := c.DevToken(*sub, *roles, *ttl)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(call.Stdout, token)
+	return err
+}

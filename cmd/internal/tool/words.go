@@ -1,0 +1,56 @@
+package tool
+
+import (
+	"fmt"
+	"strings"
+
+	"tidings/cmd/internal/boot"
+)
+
+// words are a subcommand's own flags. What else there is are settings of the
+// service, which boot.ReadConfig reads.
+type words struct {
+	switches map[string]*bool
+	texts    map[string]*string
+	lists    map[string]*[]string // may be given several times, or with commas
+}
+
+// take reads the words and returns the other arguments, those without a dash
+// apart. --help is a word, too.
+func (w words) take(args []string) (names, rest []string, help bool, err error) {
+	for len(args) > 0 {
+		arg := args[0]
+		args = args[1:]
+		if !strings.HasPrefix(arg, "-") || arg == "-" {
+			names = append(names, arg)
+			continue
+		}
+		name, value, given := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		on, text, list := w.switches[name], w.texts[name], w.lists[name]
+		switch {
+		case name == "help" || name == "h":
+			help = true
+		case on != nil && !given:
+			*on = true
+		case on != nil:
+			return nil, nil, false, fmt.Errorf("--%s takes no value", name)
+		case text == nil && list == nil:
+			rest = append(rest, arg)
+			if !given && len(args) > 0 && !strings.HasPrefix(args[0], "-") && !boot.IsSwitch(name) {
+				rest, args = append(rest, args[0]), args[1:]
+			}
+		case !given && len(args) == 0:
+			return nil, nil, false, fmt.Errorf("--%s wants a value", name)
+		default:
+			if !given {
+				value, args = args[0], args[1:]
+			}
+			if text != nil {
+				*text = value
+			} else {
+				*list = append(*list, strings.Split(value, ",")...)
+			}
+		}
+	}
+	return names, rest, help, nil
+}
