@@ -33,6 +33,9 @@ type BucketOptions struct {
 	// Forget makes a full bucket forget what is oldest. Without it a full
 	// bucket refuses new values with UNAVAILABLE.
 	Forget bool
+	// Patience is for moments in which nobody leads the bucket: it is asked again,
+	// and what nobody got is written again. Nil has none.
+	Patience *Patience
 }
 
 // Bucket is a key-value bucket of NATS that all processes share: each key has
@@ -46,6 +49,7 @@ type Bucket struct {
 	replicated bool
 	maxAge     time.Duration
 	forgets    bool
+	patience   *Patience
 }
 
 // Keeps says how long the bucket, as it is, keeps a value (zero: for ever), and
@@ -73,7 +77,7 @@ func (b *Bus) Bucket(ctx context.Context, o BucketOptions) (*Bucket, error) {
 		b.log.LogAttrs(ctx, slog.LevelInfo, "a bucket has other bounds than this process would give it; they stay",
 			slog.String("bucket", name), slog.Duration("max_age", have.MaxAge), slog.Int64("max_bytes", have.MaxBytes), slog.String("discard", have.Discard.String()))
 	}
-	return &Bucket{bus: b, stream: want.Name, keys: "$KV." + name + ".", maxValue: o.MaxValue, replicated: have.Replicas > 1, maxAge: have.MaxAge, forgets: have.Discard == jetstream.DiscardOld}, nil
+	return &Bucket{bus: b, stream: want.Name, keys: "$KV." + name + ".", maxValue: o.MaxValue, replicated: have.Replicas > 1, maxAge: have.MaxAge, forgets: have.Discard == jetstream.DiscardOld, patience: o.Patience}, nil
 }
 
 // bucketConfig is a bucket as the clients of NATS know it (ADR-8).
@@ -126,7 +130,11 @@ func (s Subjects) Bucket(name string) string { return s.Prefix + "-" + name }
 func (k *Bucket) Get(ctx context.Context, key string) (value []byte, revision uint64, err error) {
 	ctx, cancel := k.bus.bound(ctx)
 	defer cancel()
-	m, err := k.get(ctx, k.keys+token(key))
+	var m *Message
+	err = k.patience.bear(ctx, k.stream, len(key), leaderless, func() error {
+		m, err = k.get(ctx, k.keys+token(key))
+		return err
+	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("get from %s: %w", k.stream, err)
 	}
@@ -181,7 +189,11 @@ func (k *Bucket) Put(ctx context.Context, key string, value []byte, revision uin
 	if size, limit := m.Size(), k.bus.nc.MaxPayload(); int64(size) > limit {
 		return 0, fault.New(fault.PayloadTooLarge, "the value is larger than the %d bytes that the bus carries", limit)
 	}
-	seq, err := k.put(ctx, m)
+	var seq uint64
+	err := k.patience.bear(ctx, k.stream, m.Size(), undelivered, func() (err error) {
+		seq, err = k.put(ctx, m)
+		return err
+	})
 	if errors.Is(err, ErrConflict) {
 		err = fault.Wrap(err, fault.Conflict, "the key was written meanwhile")
 	}

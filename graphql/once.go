@@ -16,6 +16,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"tidings/auth"
+	"tidings/bus"
 	"tidings/fault"
 	"tidings/resource"
 )
@@ -45,9 +46,9 @@ type claim struct {
 	open bool
 	// first: its commands are sent for the first time.
 	first bool
-	// tried are entries that the store has refused, as it said: one that is there
-	// all the same was refused by a copy which did not know that it is not in
-	// charge any more.
+	// tried are entries that the store has refused, as it said, or has not answered
+	// for: one that is there all the same was refused by a copy which did not know
+	// that it is not in charge any more.
 	tried [][]byte
 }
 
@@ -157,6 +158,7 @@ func (e *Engine) look(ctx context.Context, c *claim, request string) (kept *entr
 	err = e.tryClaim(ctx, c, request)
 	switch {
 	case fault.Is(err, fault.Conflict): // somebody was faster
+	case errors.Is(err, bus.ErrUnknownOutcome) && ctx.Err() == nil: // the next look tells
 	case err != nil:
 		return nil, fault.Wrap(err, fault.Unavailable, "the idempotency key cannot be looked up; nothing was done")
 	case c.entry.Request != request:
@@ -214,7 +216,8 @@ func (e *Engine) tryClaim(ctx context.Context, c *claim, request string) error {
 	c.again, c.first = raw != nil, raw == nil
 	c.entry.Until = time.Now().Add(e.options.Timeout + claimGrace).UTC()
 	mine := c.entry.encode()
-	if c.revision, err = e.options.Answers.Put(ctx, c.name, mine, revision); fault.Is(err, fault.Conflict) {
+	c.revision, err = e.options.Answers.Put(ctx, c.name, mine, revision)
+	if fault.Is(err, fault.Conflict) || errors.Is(err, bus.ErrUnknownOutcome) {
 		c.tried = append(c.tried, mine)
 	}
 	return err

@@ -26,7 +26,8 @@ type Persisted struct {
 
 // Store keeps values for all processes: bus.Bucket. A revision names one value
 // of a key, 0 stands for none. Put is refused with the fault Conflict unless
-// the key's revision is still the given one.
+// the key's revision is still the given one; bus.ErrUnknownOutcome says that it may
+// have been written.
 type Store interface {
 	Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
 	Put(ctx context.Context, key string, value []byte, revision uint64) (uint64, error)

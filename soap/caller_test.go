@@ -122,7 +122,7 @@ func newHouse(t *testing.T) *house {
 
 func replays(t testing.TB, b *bus.Bus) *soap.Replays {
 	t.Helper()
-	r, err := soap.OpenReplays(t.Context(), b, 1<<20)
+	r, err := soap.OpenReplays(t.Context(), b, 1<<20, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -393,7 +393,7 @@ func TestABucketThatForgetsTooEarlyIsRefused(t *testing.T) {
 		if _, err := b.Bucket(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := soap.OpenReplays(t.Context(), b, 1<<20); err == nil || !strings.Contains(err.Error(), "12m0s") {
+		if _, err := soap.OpenReplays(t.Context(), b, 1<<20, nil); err == nil || !strings.Contains(err.Error(), "12m0s") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -432,7 +432,7 @@ func TestWhatARateRefusesIsNotRemembered(t *testing.T) {
 func TestAFullBucketRefusesDigests(t *testing.T) {
 	t.Parallel()
 	s := resourcetest.New(t, os.DirFS("../examples/social"))
-	small, err := soap.OpenReplays(t.Context(), s.Bus, 2000)
+	small, err := soap.OpenReplays(t.Context(), s.Bus, 2000, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,11 +27,12 @@ const (
 // OpenReplays opens the bucket, and creates it when it is absent, with room for
 // maxBytes: a message takes some 200. When it is full messages that must not
 // come twice are refused with UNAVAILABLE. It is an error when the bucket that
-// is there forgets earlier than messages are safe.
-func OpenReplays(ctx context.Context, b *bus.Bus, maxBytes int64) (*Replays, error) {
+// is there forgets earlier than messages are safe. p bears it that nobody leads the
+// bucket for a moment; nil does not.
+func OpenReplays(ctx context.Context, b *bus.Bus, maxBytes int64, p *bus.Patience) (*Replays, error) {
 	k, err := b.Bucket(ctx, bus.BucketOptions{
 		Name: replayBucket, Description: "Messages of SOAP callers that must not come twice, by their SHA-256.",
-		MaxAge: remembered, MaxBytes: maxBytes,
+		MaxAge: remembered, MaxBytes: maxBytes, Patience: p,
 	})
 	if err != nil {
 		return nil, err

@@ -386,7 +386,7 @@ func TestACallThatWasLeftOrNotAnsweredIsNotCarriedOutTwice(t *testing.T) {
 func TestATokenMayComeAgainWithALostCall(t *testing.T) {
 	t.Parallel()
 	s := resourcetest.New(t, os.DirFS("../examples/social"))
-	replays, err := soap.OpenReplays(t.Context(), s.Bus, 1<<20)
+	replays, err := soap.OpenReplays(t.Context(), s.Bus, 1<<20, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

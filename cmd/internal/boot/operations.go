@@ -40,19 +40,19 @@ func (r *Rooms) openBuckets(ctx context.Context) (err error) {
 	if !c.RegisteredOnly && c.APQ {
 		k, err := r.Bus.Bucket(ctx, bus.BucketOptions{
 			Name: bucketOperations, Description: "Documents that clients have registered, by their SHA-256.",
-			MaxAge: c.APQAge, MaxBytes: c.APQBytes, Forget: true,
+			MaxAge: c.APQAge, MaxBytes: c.APQBytes, Forget: true, Patience: r.patience,
 		})
 		if err != nil {
 			return err
 		}
 		r.shared = k
 	}
-	if r.replays, err = soap.OpenReplays(ctx, r.Bus, c.ReplayBytes); err != nil {
+	if r.replays, err = soap.OpenReplays(ctx, r.Bus, c.ReplayBytes, r.patience); err != nil {
 		return err
 	}
 	r.answers, err = r.Bus.Bucket(ctx, bus.BucketOptions{
 		Name: bucketAnswers, Description: "Answers of mutations, by caller and idempotency key.",
-		MaxAge: c.IdempotencyAge, MaxBytes: c.IdempotencyBytes,
+		MaxAge: c.IdempotencyAge, MaxBytes: c.IdempotencyBytes, Patience: r.patience,
 	})
 	return err
 }
