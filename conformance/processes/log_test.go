@@ -87,36 +87,33 @@ func readStored(ctx context.Context, nc *nats.Conn, filter string) (log []stored
 	if err != nil {
 		return nil, err
 	}
-	messages, err := js.OrderedConsumer(ctx, "tidings-log", jetstream.OrderedConsumerConfig{FilterSubjects: []string{filter}})
+	// One consumer for the whole of it: each fetch of an ordered consumer would
+	// make another one, and those that a fault leaves behind weigh on the servers
+	// for as long as they last.
+	consumer, err := js.OrderedConsumer(ctx, "tidings-log", jetstream.OrderedConsumerConfig{FilterSubjects: []string{filter}, InactiveThreshold: 5 * time.Second})
 	if err != nil {
 		return nil, err
 	}
-	for {
-		batch, err := messages.FetchNoWait(1000)
+	messages, err := consumer.Messages(jetstream.PullMaxMessages(1000))
+	if err != nil {
+		return nil, err
+	}
+	defer messages.Stop()
+	for len(log) == 0 || log[len(log)-1].Seq < last.Sequence {
+		m, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return nil, fmt.Errorf("%d messages were read, and not the one at %d: %w", len(log), last.Sequence, err)
+		}
+		meta, err := m.Metadata()
 		if err != nil {
 			return nil, err
 		}
-		before := len(log)
-		for m := range batch.Messages() {
-			meta, err := m.Metadata()
-			if err != nil {
-				return nil, err
-			}
-			log = append(log, stored{
-				Seq: meta.Sequence.Stream, Subject: m.Subject(), Kind: m.Headers().Get("Tidings-Kind"), Command: m.Headers().Get("Tidings-Command"),
-				After: m.Headers().Get("Nats-Expected-Last-Subject-Sequence"), Trace: m.Headers().Get("traceparent"), Data: m.Data(),
-			})
-		}
-		if err := batch.Error(); err != nil {
-			return nil, err
-		}
-		switch {
-		case len(log) > 0 && log[len(log)-1].Seq >= last.Sequence:
-			return log, nil
-		case len(log) == before: // the copy that is read is behind
-			return nil, fmt.Errorf("%d messages were read, and not the one at %d", len(log), last.Sequence)
-		}
+		log = append(log, stored{
+			Seq: meta.Sequence.Stream, Subject: m.Subject(), Kind: m.Headers().Get("Tidings-Kind"), Command: m.Headers().Get("Tidings-Command"),
+			After: m.Headers().Get("Nats-Expected-Last-Subject-Sequence"), Trace: m.Headers().Get("traceparent"), Data: m.Data(),
+		})
 	}
+	return log, nil
 }
 
 // checkLog compares what subscribers were told with the log.
