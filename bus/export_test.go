@@ -126,5 +126,5 @@ var (
 // Settled says of an answer whether it can be believed while a request that was sent
 // before is open.
 func Settled(ctx context.Context, open time.Time, err error) (bool, error) {
-	return (&sends{open: open}).settled(ctx, err)
+	return (&sends{open: open}).settled(ctx, err != nil, err)
 }

@@ -68,9 +68,13 @@ type Asked struct {
 
 // Persist is Call for a request that is sent again while the service is away, as
 // p says. Errors are those of Call; UNAVAILABLE means that it was not carried out
-// any of the times, and TIMEOUT that it may have been. Without a deadline
+// any of the times, and TIMEOUT that it may have been. On account of a request that
+// is too old (Stale) nothing is sent, nor sent again. Without a deadline
 // Options.CallTimeout holds, and p.For on top of it.
 func (b *Bus) Persist(ctx context.Context, p *Patience, a Asked) (Message, error) {
+	if err := Stale(ctx); err != nil { // the request on whose account it is sent came too late
+		return Message{}, err
+	}
 	if p == nil || p.For <= 0 {
 		h, data, err := a.Make(false)
 		if err != nil {
@@ -93,25 +97,35 @@ func (b *Bus) Persist(ctx context.Context, p *Patience, a Asked) (Message, error
 			return Message{}, err
 		}
 		sent := time.Now()
-		m, err := b.call(ctx, a.Subject, times.stamp(h), data, times.silence)
+		m, err := b.call(ctx, a.Subject, times.stamp(ctx, h), data, times.silence)
 		if !away(err) {
 			p.heard(class, err)
-			if settled, err := times.settled(ctx, err); settled {
-				return m, err
+			settled, err := times.settled(ctx, refuses(m, err), err)
+			switch {
+			case settled && err != nil:
+				return Message{}, err
+			case settled:
+				return m, nil
 			}
 			p.repeated.Add(1)
 			continue
 		}
 		again = again || unsure(err)
 		times.failed(err, sent)
-		if !w.more(ctx, len(data)) {
-			if again && !fault.Is(err, fault.Timeout) {
-				err = fault.Wrap(err, fault.Timeout, "the service went away, and whether it was done before is not known")
-			}
-			return Message{}, err
+		if !w.more(ctx, len(data)) || Stale(ctx) != nil {
+			return Message{}, unknown(err, again)
 		}
 		p.repeated.Add(1)
 	}
+}
+
+// unknown is the error of a request that is not sent again; with again it may have
+// been carried out before.
+func unknown(err error, again bool) error {
+	if again && !fault.Is(err, fault.Timeout) {
+		return fault.Wrap(err, fault.Timeout, "the service went away, and whether it was done before is not known")
+	}
+	return err
 }
 
 // away reports whether an error may be gone in a moment.

@@ -27,6 +27,14 @@ const (
 	headerStale = "Tidings-Stale"
 )
 
+// HeaderRefused marks an answer that is no error and yet says that something of what
+// was asked for was not done: "1". While the request may still be carried out by who
+// had it before, such an answer is held back as an error is (Persist).
+const HeaderRefused = "Tidings-Refused"
+
+// refuses reports whether a call came to a refusal: of the bus, or in the answer.
+func refuses(m Message, err error) bool { return err != nil || m.Header.Get(HeaderRefused) != "" }
+
 // staleMargin is how much before a request is sent again it ceases to be good: by
 // so much clocks may differ.
 const staleMargin = 500 * time.Millisecond
@@ -62,14 +70,24 @@ func staleError() *fault.Error {
 	return fault.Wrap(ErrStale, fault.Unavailable, "the request came too late; nothing was changed")
 }
 
-// goodFor stamps a request that is sent now and may be sent again after silence.
-func goodFor(h Header, silence time.Duration) Header {
+// goodFor stamps a request that is sent now and is good for so long.
+func goodFor(h Header, d time.Duration) Header {
 	if h == nil {
 		h = Header{}
 	}
 	h[headerSent] = []string{strconv.FormatInt(time.Now().UnixMilli(), 10)}
-	h[headerGood] = []string{strconv.FormatInt(max(silence-staleMargin, silence/2).Milliseconds(), 10)}
+	h[headerGood] = []string{strconv.FormatInt(max(1, d.Milliseconds()), 10)}
 	return h
+}
+
+// goodStill is for how long the request is good for which ctx works; false when
+// there is none, or when it is not sent again.
+func goodStill(ctx context.Context) (left time.Duration, bounded bool) {
+	g, _ := ctx.Value(goodKey{}).(*good)
+	if g == nil {
+		return 0, false
+	}
+	return time.Until(g.until), true
 }
 
 // goodUntil reads the stamp; nil when there is none. The clock is the wall's, which
@@ -94,11 +112,15 @@ type sends struct {
 	silence time.Duration // after which it is sent again; 0: it is not
 	// unstamped: clocks differ so much that they say nothing.
 	unstamped bool
+	// short: the request on whose account it is sent was good for less.
+	short bool
 	// open is until when one that got no answer may still be carried out.
 	open time.Time
 }
 
-func (s *sends) stamp(h Header) Header {
+// stamp says for how long the request is good: for no longer than the one on whose
+// account it is sent, of which the same is true.
+func (s *sends) stamp(ctx context.Context, h Header) Header {
 	if s.silence == 0 {
 		return h
 	}
@@ -106,16 +128,23 @@ func (s *sends) stamp(h Header) Header {
 	if s.unstamped {
 		return h
 	}
-	return goodFor(h, s.silence)
+	long := max(s.silence-staleMargin, s.silence/2)
+	left, bounded := goodStill(ctx)
+	if s.short = bounded && left < long; s.short {
+		long = left
+	}
+	return goodFor(h, long)
 }
 
 // failed notes how a time ended that began at sent: without an answer, or as too
 // old although it has just been sent.
 func (s *sends) failed(err error, sent time.Time) {
 	if errors.Is(err, ErrStale) {
-		if time.Since(sent) < s.silence/2 {
+		switch {
+		case s.short: // there was no more to be had
+		case time.Since(sent) < s.silence/2:
 			s.unstamped = true
-		} else { // it takes longer than it was given
+		default: // it takes longer than it was given
 			s.silence *= 2
 		}
 		return
@@ -138,10 +167,10 @@ func later(a, b time.Time) time.Time {
 // settled reports whether an answer can be believed: whether none of the earlier
 // times can still be carried out after it. Until a refusal can be believed it waits;
 // then the request is to be sent again. Where there is no time for that the answer
-// is that nobody knows.
-func (s *sends) settled(ctx context.Context, err error) (bool, error) {
+// is that nobody knows. A refusal that is no error has none.
+func (s *sends) settled(ctx context.Context, refused bool, err error) (bool, error) {
 	left := time.Until(s.open)
-	if left <= 0 || err == nil {
+	if left <= 0 || !refused {
 		return true, err
 	}
 	t := time.NewTimer(left)
@@ -150,6 +179,9 @@ func (s *sends) settled(ctx context.Context, err error) (bool, error) {
 	case <-t.C:
 		return false, nil
 	case <-ctx.Done():
+		if err == nil {
+			err = ctx.Err()
+		}
 		return true, fault.Wrap(err, fault.Timeout, "it was refused, but whether it was done before, or will be by who had it first, is not known")
 	}
 }

@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -164,5 +165,104 @@ func TestNoRefusalIsToldWhileAnotherMayCarryTheRequestOut(t *testing.T) {
 				t.Errorf("%t, %v", settled, err)
 			}
 		})
+	}
+}
+
+// A refusal may travel as an answer: it says so, and is held back like any other
+// while whoever had the request first may still carry it out.
+func TestARefusalThatTravelsAsAnAnswerIsHeldBackToo(t *testing.T) {
+	t.Parallel()
+	for name, s := range map[string]struct {
+		header bus.Header
+		times  int32
+	}{
+		"a refusal": {bus.Header{bus.HeaderRefused: {"1"}}, 3},
+		"a success": {nil, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			caller, server := apart(t)
+			var came, times, again atomic.Int32
+			serving(t, server, func(_ context.Context, m bus.Message) ([]byte, bus.Header, error) {
+				switch came.Add(1) {
+				case 1: // stands still while the line is cut
+					return nil, nil, errors.Join(bus.Conn(caller).ForceReconnect(), fault.New(fault.Internal, "nobody hears this"))
+				case 2:
+					return []byte("second"), s.header, nil
+				}
+				return []byte("third"), s.header, nil
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			m, err := caller.Persist(ctx, &bus.Patience{For: time.Minute}, asking(5*time.Second, &times, &again))
+			if err != nil || times.Load() != s.times || again.Load() != s.times-1 {
+				t.Errorf("%q, %v after %d times, %d of them as if it had been done", m.Data, err, times.Load(), again.Load())
+			}
+		})
+	}
+}
+
+// Where there is no time to ask again, the caller is not told of the refusal.
+func TestARefusalThatTravelsAsAnAnswerIsNotToldTooEarly(t *testing.T) {
+	t.Parallel()
+	caller, server := apart(t)
+	var came, times, again atomic.Int32
+	serving(t, server, func(context.Context, bus.Message) ([]byte, bus.Header, error) {
+		if came.Add(1) == 1 {
+			return nil, nil, bus.Conn(caller).ForceReconnect()
+		}
+		return []byte("no"), bus.Header{bus.HeaderRefused: {"1"}}, nil
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if m, err := caller.Persist(ctx, &bus.Patience{For: time.Minute}, asking(time.Minute, &times, &again)); !fault.Is(err, fault.Timeout) || m.Data != nil {
+		t.Errorf("%q, %v after %d times", m.Data, err, times.Load())
+	}
+}
+
+// What is asked for on account of a request is good for no longer than that one:
+// otherwise it would be carried out after that one's caller has been told no.
+func TestWhatIsAskedOnAccountOfARequestIsGoodForNoLonger(t *testing.T) {
+	t.Parallel()
+	caller, first := apart(t)
+	var came atomic.Int32
+	var within, over atomic.Bool
+	inner := func(_ context.Context, m bus.Message) ([]byte, bus.Header, error) {
+		good, err := strconv.Atoi(m.Header.Get("Tidings-Good"))
+		within.Store(err == nil && good <= 900)
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	served, started := make(chan error, 1), make(chan struct{})
+	go func() {
+		served <- first.Serve(ctx, bus.Service{Name: "s", Concurrency: 4, Started: func() { close(started) }, Endpoints: []bus.Endpoint{
+			{Name: "inner", Subject: "tidings.cmd.Inner.create", Handle: inner},
+			{Name: "e", Subject: patienceSubject, Handle: func(ctx context.Context, m bus.Message) ([]byte, bus.Header, error) {
+				ask := func() error {
+					_, err := first.Persist(ctx, &bus.Patience{For: time.Minute}, bus.Asked{Subject: "tidings.cmd.Inner.create", Silence: time.Minute,
+						Make: func(bool) (bus.Header, []byte, error) { return nil, nil, nil }})
+					return err
+				}
+				if came.Add(1) > 1 {
+					return m.Data, nil, nil
+				}
+				err := ask()
+				until(t, "it is too old", func() bool { return bus.Stale(ctx) != nil })
+				over.Store(errors.Is(ask(), bus.ErrStale))
+				return nil, nil, err
+			}},
+		}})
+	}()
+	<-started
+	var times, again atomic.Int32
+	if _, err := caller.Persist(t.Context(), &bus.Patience{For: time.Minute}, asking(1400*time.Millisecond, &times, &again)); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if !within.Load() || !over.Load() {
+		t.Errorf("it was good for no longer: %t; it was not sent when that was over: %t", within.Load(), over.Load())
 	}
 }

@@ -26,9 +26,6 @@ func (c *Client) Persist(p *bus.Patience) { c.patience = p }
 // if its id is not one of ours, and says with once whether it may be sent again
 // all the same.
 func (c *Client) persist(ctx context.Context, subject string, named bool, once *Once, make func(*Once) any) (bus.Message, error) {
-	if err := bus.Stale(ctx); err != nil { // the request that asks for it came too late
-		return bus.Message{}, err
-	}
 	p := c.patience
 	switch {
 	case once == nil && named: // its id may be that of another one

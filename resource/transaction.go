@@ -178,8 +178,10 @@ func (w *Worker) transact(ctx context.Context, m bus.Message) ([]byte, bus.Heade
 	}
 	records, err := w.CarryAll(ctx, Transaction{Who: q.Who, Changes: q.Changes, ID: q.ID, Once: q.Once})
 	var answer transactionReply
+	var h bus.Header
 	if item, ok := errors.AsType[*ItemError](err); ok {
 		answer.Failed = &transactionFault{Index: item.Index, Error: *fault.Of(item.Cause)}
+		h = bus.Header{bus.HeaderRefused: {"1"}}
 	} else if err != nil {
 		return nil, nil, err
 	}
@@ -187,5 +189,5 @@ func (w *Worker) transact(ctx context.Context, m bus.Message) ([]byte, bus.Heade
 		answer.Records = append(answer.Records, reply{Record: r.Raw, Seq: r.Seq})
 	}
 	body, err := encodeValue(answer)
-	return body, nil, err
+	return body, h, err
 }

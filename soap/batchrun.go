@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -57,6 +58,7 @@ func (s *Service) runBatch(ctx context.Context, who auth.Principal, op *operatio
 			}
 		}
 	}
+	r.refused = slices.ContainsFunc(outcomes, func(o outcome) bool { return o.err != nil })
 	if undone {
 		rollBack(outcomes)
 	}

@@ -173,6 +173,9 @@ func (op *operation) verdict(res result) (*failure, []resultError) {
 	return nil, left
 }
 
+// refusal reports whether a root field was not carried out.
+func (e resultError) refusal() bool { return len(e.Path) <= 1 && e.Extensions.Position == "" }
+
 func (e resultError) failure() *failure {
 	path := e.Extensions.Field
 	if path == "" {
@@ -232,6 +235,7 @@ func (c *contract) answered(op *operation, r *request, body []byte) ([]byte, *fa
 	if err != nil {
 		return nil, failed(err)
 	}
+	r.refused = slices.ContainsFunc(res.errors, resultError.refusal)
 	f, left := op.verdict(res)
 	if f != nil {
 		return nil, f

@@ -61,6 +61,8 @@ type request struct {
 	echo    []byte          // the Security header of the answer, or empty
 	op      *operation      // what the payload names; nil until it was looked up
 
+	refused bool // something of what it asks for was not done, and its answer is no fault
+
 	signed    *wssec.Signed // what its signature proves; nil: nothing
 	addresses []string      // of this service, for a wsa:To that is signed; empty: any
 

@@ -367,8 +367,11 @@ func (n *naming) fate(lost bool) {
 }
 
 // markChanges says in the header of an answer that the call is one that changes
-// something; f is how it failed, or nil.
+// something, and whether something of that was refused; f is how it failed, or nil.
 func (r *request) markChanges(h bus.Header, f *failure) {
+	if (f != nil || r.refused) && (r.op == nil || r.op.mutation) {
+		h.Set(bus.HeaderRefused, "1")
+	}
 	switch {
 	case r.op == nil || !r.op.mutation:
 	case f != nil && f.ours():
