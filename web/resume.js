@@ -1,6 +1,6 @@
 // resume(options) lets the clients of npm's graphql-ws and graphql-sse (both of its modes) go on where they were when
 // a connection ends: what they repeat brings the cursor of the last event or heartbeat that it has seen, so that no
-// event is missed and none comes twice. Copy this file. createClient(resume({ url, retryAttempts: Infinity, ... }))
+// event is missed and none comes twice. Copy this file. createClient(resume({ url, retryAttempts: Infinity, shouldRetry: () => true, ... }))
 export function resume(options) {
   const ids = new Map(), signals = new WeakMap(); // cursors: of operations by id, and of those that are a request each
   const learn = cursors => { for (const id in cursors) if (ids.has(id)) ids.set(id, cursors[id]); };

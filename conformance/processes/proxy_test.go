@@ -47,7 +47,8 @@ func installed(t testing.TB, program string) {
 }
 
 // startHAProxy runs HAProxy with deploy/haproxy/haproxy.cfg in front of three apis.
-func startHAProxy(t testing.TB, apis []*api, cert, key string) *proxy {
+// more are words to replace in it, each with the one after it.
+func startHAProxy(t testing.TB, apis []*api, cert, key string, more ...string) *proxy {
 	t.Helper()
 	installed(t, "haproxy")
 	dir := t.TempDir()
@@ -66,7 +67,7 @@ func startHAProxy(t testing.TB, apis []*api, cert, key string) *proxy {
 		config = replaced(t, config, fmt.Sprintf(" api-%d:8080", i+1), " "+strings.TrimPrefix(a.url, "http://")+" port "+admin)
 	}
 	file := filepath.Join(dir, "haproxy.cfg")
-	writeFile(t, file, config)
+	writeFile(t, file, replaced(t, config, more...))
 	p.process = start(t, &process{name: "haproxy", path: "haproxy", args: []string{"-db", "-f", file}})
 	p.wait(t)
 	return p
