@@ -58,6 +58,7 @@ configuration: ## write docs/configuration.md from the settings
 
 manifests: ## what kustomize makes of deploy/k8s: schemas, pod security, wiring, promises, NATS's own parser; the queries of deploy/grafana
 	@command -v openssl >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends openssl)
+	@command -v promtool >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus)
 	cd conformance/manifests && go vet ./... && go run $(STATICCHECK) ./... && go test -count=1 ./...
 
 alerts: ## the rules of deploy/prometheus, each alert firing and silent, with Prometheus's promtool

@@ -62,7 +62,7 @@ func TestEachAlertHasAnEntryInTheRunbook(t *testing.T) {
 			t.Errorf("docs/runbook.md has no entry ### %s", r.Alert)
 		}
 		delete(headings, r.Alert)
-		if want := "docs/runbook.md#" + strings.ToLower(r.Alert); r.Annotations["runbook_url"] != want {
+		if want := "https://tidings.example/docs/runbook.md#" + strings.ToLower(r.Alert); r.Annotations["runbook_url"] != want {
 			t.Errorf("%s: runbook_url is %q, not %q", r.Alert, r.Annotations["runbook_url"], want)
 		}
 		if s := r.Labels["severity"]; s != "critical" && s != "warning" {

@@ -161,6 +161,7 @@ var checks = map[string]func(t *testing.T, b built){
 	"probes":    probesAsPromised,
 	"time":      givesTimeToStop,
 	"memory":    boundsMemory,
+	"proxies":   believesNobody,
 }
 
 func TestManifests(t *testing.T) {

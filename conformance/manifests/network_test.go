@@ -1,6 +1,8 @@
 package manifests_test
 
 import (
+	"cmp"
+	"net/netip"
 	"slices"
 	"testing"
 
@@ -13,6 +15,7 @@ import (
 type end struct {
 	name, namespace string
 	labels          map[string]string
+	address         string // empty: one of a pod
 }
 
 // The policies let through what the service needs, and nothing of what it must not
@@ -30,6 +33,7 @@ func TestPoliciesLetThroughWhatIsNeeded(t *testing.T) {
 		t.Fatalf("nothing is called %s", name)
 		return end{}
 	}
+	at := func(address string) end { return end{name: address, address: address} }
 	other := func(namespace string) end { return end{name: "a pod of " + namespace, namespace: namespace} }
 	api, worker, setup, nats := pod("api"), pod("worker"), pod("bus-setup"), pod("nats")
 	for _, flow := range []struct {
@@ -49,7 +53,15 @@ func TestPoliciesLetThroughWhatIsNeeded(t *testing.T) {
 		{api, other("kube-system"), "", 53, true},
 		{worker, other("kube-system"), "", 53, true},
 		{nats, other("kube-system"), "", 53, true},
+		{api, at("169.254.20.10"), "", 53, true}, // NodeLocal DNSCache
+		{setup, at("169.254.20.10"), "", 53, true},
+		{worker, other("openshift-dns"), "", 5353, true},
+		{api, at("192.0.2.7"), "", 443, true}, // key sets
 
+		{api, at("169.254.169.254"), "", 53, false},
+		{api, at("169.254.169.254"), "", 443, false},
+		{api, at("192.0.2.7"), "", 53, false},
+		{api, other("default"), "", 53, false},
 		{api, nats, "cluster", 6222, false},
 		{api, nats, "monitor", 8222, false},
 		{nats, api, "http", 8080, false},
@@ -118,7 +130,9 @@ func isPeer(t *testing.T, here string, other end, peers []network.NetworkPolicyP
 	return slices.ContainsFunc(peers, func(p network.NetworkPolicyPeer) bool {
 		switch {
 		case p.IPBlock != nil:
-			return true // any address: the port decides
+			return isWithin(t, p.IPBlock, other)
+		case other.address != "":
+			return false // no selector chooses what is no pod
 		case p.NamespaceSelector == nil && other.namespace != here:
 			return false
 		case p.NamespaceSelector != nil && !selects(t, p.NamespaceSelector, map[string]string{"kubernetes.io/metadata.name": other.namespace}):
@@ -126,6 +140,15 @@ func isPeer(t *testing.T, here string, other end, peers []network.NetworkPolicyP
 		}
 		return p.PodSelector == nil || selects(t, p.PodSelector, other.labels)
 	})
+}
+
+// isWithin says whether a block has the address of the other end; all pods have ones
+// of the same network.
+func isWithin(t *testing.T, block *network.IPBlock, other end) bool {
+	t.Helper()
+	address := netip.MustParseAddr(cmp.Or(other.address, "10.1.2.3"))
+	has := func(cidr string) bool { return netip.MustParsePrefix(cidr).Contains(address) }
+	return has(block.CIDR) && !slices.ContainsFunc(block.Except, has)
 }
 
 func isPort(ports []network.NetworkPolicyPort, name string, number int32) bool {

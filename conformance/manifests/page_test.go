@@ -80,3 +80,22 @@ func TestTheOverlayOfThePageCanBeBuilt(t *testing.T) {
 		}
 	}
 }
+
+// Whoever publishes the runbook elsewhere adds what its page shows to an overlay, and
+// all alerts lead there.
+func TestAlertsLeadToWhereTheRunbookIs(t *testing.T) {
+	t.Parallel()
+	_, snippet, _ := strings.Cut(text(t, runbook), "```yaml\n")
+	snippet, _, _ = strings.Cut(snippet, "```")
+	dir := overlay(t, "overlays/ha", []string{"monitoring"})
+	file := filepath.Join(dir, "kustomization.yaml")
+	put(t, file, []byte(text(t, file)+snippet))
+	b := build(t, "monitoring with pages", dir)
+	rules := string(b.find(t, "PrometheusRule", "tidings").text)
+	if strings.Count(rules, "runbook_url: https://wiki.example.org/tidings/runbook#tidings") != strings.Count(rules, "- alert: ") {
+		t.Errorf("some alerts lead elsewhere:\n%s", rules)
+	}
+	if len(b.pick("ConfigMap")) != len(build(t, "monitoring", overlay(t, "overlays/ha", []string{"monitoring"})).pick("ConfigMap")) {
+		t.Error("the ConfigMap of the pages is deployed, too")
+	}
+}

@@ -19,6 +19,7 @@ import (
 // connections that there are to use others for what they send next (RFC 9113, 6.8:
 // GOAWAY); what runs on them goes on, and l is served all the same. Where l is not
 // a listener of this package it does nothing. Without d there is nothing to drain.
+// A request in chunks over HTTP/1.1 is the last of its connection (RFC 9112, 6.1).
 func ServeHTTP(ctx context.Context, log *slog.Logger, l net.Listener, h http.Handler, d *Drain, drain func(ctx context.Context, goAway func())) error {
 	defer l.Close()
 	if d == nil {
@@ -93,7 +94,7 @@ func serve(log *slog.Logger, l net.Listener, h http.Handler) *server {
 	protocols.SetHTTP2(true) // over TLS, where l has it
 	protocols.SetUnencryptedHTTP2(true)
 	s := &server{stopped: make(chan struct{}), Server: &http.Server{
-		Handler:     h,
+		Handler:     lastInChunks(h),
 		Protocols:   protocols,
 		ConnContext: withConn,
 		ErrorLog:    slog.NewLogLogger(quiet{log.Handler()}, slog.LevelWarn),

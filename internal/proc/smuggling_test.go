@@ -13,14 +13,15 @@ import (
 
 // What one process takes for the end of a request another may take for its middle:
 // then the rest is a request of somebody else's. So whatever can be read in two
-// ways is refused, or is the last of its connection. (A length beside chunks is not:
-// net/http goes by the chunks, as RFC 9112, 6.3 has it. Proxies in front refuse the
-// two, or leave out the length.)
+// ways is refused, or is the last of its connection.
 func TestRequestsThatCanBeReadInTwoWaysHideNoOther(t *testing.T) {
 	t.Parallel()
 	const head = "POST / HTTP/1.1\r\nHost: localhost\r\n"
 	const hidden = "GET /hidden HTTP/1.1\r\nHost: localhost\r\n\r\n"
 	for name, shape := range map[string]string{
+		"a length beside chunks":        head + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + hidden,
+		"chunks beside a length":        head + "Transfer-Encoding: chunked\r\nContent-Length: 48\r\n\r\n0\r\n\r\n" + hidden,
+		"chunks with trailers":          head + "Transfer-Encoding: chunked\r\nTrailer: Content-Length\r\n\r\n0\r\nContent-Length: 9\r\n\r\n" + hidden,
 		"two lengths":                   head + "Content-Length: 0\r\nContent-Length: 44\r\n\r\n" + hidden,
 		"a list of lengths":             head + "Content-Length: 0, 44\r\n\r\n" + hidden,
 		"a length with a sign":          head + "Content-Length: +0\r\n\r\n" + hidden,
