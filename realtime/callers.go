@@ -94,16 +94,15 @@ func (h *Hub) crowded(from netip.Addr) bool {
 
 // Crowded returns an error from the moment when there are MaxConnections until a
 // tenth of them has gone: whoever sends new clients shall send them elsewhere,
-// and not change their mind with each that comes or goes. So it does while memory
-// is short.
+// and not change their mind with each that comes or goes. While memory is short it
+// returns nothing: what fills the memory of one process, events that all have to
+// tell, fills that of all, and a service none of whose processes may be sent to
+// answers no query either. New connections are refused, one by one.
 func (h *Hub) Crowded() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.crowd {
 		return errFull
-	}
-	if h.short {
-		return shortage{}
 	}
 	return nil
 }

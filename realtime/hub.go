@@ -94,8 +94,8 @@ type Options struct {
 	// nil: there is one process.
 	Bus *bus.Bus
 	// Memory tells how much of the memory that the process may have is in use, of 1:
-	// above 0.85 no others are taken, as if MaxConnections was reached, and above
-	// 0.92 the clients for whom most waits are cut off. Nil: there is enough.
+	// above 0.85 no others are taken (but Crowded says nothing), and above 0.92 the
+	// clients for whom most waits are cut off. Nil: there is enough.
 	Memory func() float64
 	// Metrics tell what the hub has and had to do; nil: nothing is told.
 	Metrics *proc.Metrics
@@ -241,16 +241,17 @@ type Stats struct {
 	Refused    uint64 // connections refused: not ready, draining, too many, or with wrong credentials
 	Delivered  uint64 // results queued for clients
 	Overflowed uint64 // connections ended because their client did not read
+	Short      bool   // of memory: no others are taken
 }
 
 // Stats returns the counts of this moment.
 func (h *Hub) Stats() Stats {
 	c := &h.stats
 	h.mu.Lock()
-	reserved := len(h.reservations)
+	reserved, short := len(h.reservations), h.short
 	h.mu.Unlock()
 	s := Stats{
-		Reserved: reserved, Operations: int(c.operations.Load()), Overflowed: c.overflowed.Load(),
+		Short: short, Reserved: reserved, Operations: int(c.operations.Load()), Overflowed: c.overflowed.Load(),
 		Sockets: int(c.by[overSocket].open.Load()), Streams: int(c.by[overStream].open.Load()),
 	}
 	for i := range c.by {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"tidings/auth"
@@ -23,6 +24,7 @@ type edge struct {
 	hub       *realtime.Hub
 	mux       *http.ServeMux
 	names     names
+	unnamed   atomic.Bool // the log has said that a proxy is not named
 	log       *slog.Logger
 	tracer    *trace.Tracer
 	namespace string        // of the SOAP contract

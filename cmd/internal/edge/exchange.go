@@ -36,6 +36,7 @@ func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler) // cuts the connection, without another trace
 		}
 	}()
+	e.hint(r)
 	ctx := quota.WithClient(graphql.WithExchange(r.Context(), x), e.proxies.Client(r))
 	e.mux.ServeHTTP(w, r.WithContext(ctx))
 }
