@@ -10,9 +10,9 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 run: build ## start everything in one process on :8080, with the example schema
 	bin/api --dev --schema examples/social --data $(or $(DATA),data)
 
-build: ## build bin/api and bin/worker
+build: ## build bin/api, bin/worker and bin/tidings
 	@mkdir -p bin
-	CGO_ENABLED=0 go build -o bin/ ./cmd/api ./cmd/worker
+	CGO_ENABLED=0 go build -o bin/ ./cmd/api ./cmd/worker ./cmd/tidings
 
 test: ## all tests that need nothing but Go
 	go test ./...

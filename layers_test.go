@@ -27,6 +27,7 @@ var floors = map[string]int{
 	"xmltree":           2, // reads XML strictly into a tree, and writes text for it
 	"bus":               2, // moves bytes over NATS: Call/Serve, Append/Follow; builds every subject
 	"view":              2, // what the log says now, in SQL, indexed for reading
+	"client":            2, // speaks to a running service as its clients do
 	"quota":             3, // counts what each caller has used, in all processes together
 	"wssec":             3, // checks and makes what the header wsse:Security says: signatures, encryption, time
 	"revoke":            3, // tells all processes which tokens count no more
@@ -42,6 +43,7 @@ var floors = map[string]int{
 	"cmd/internal/tool": 7, // the subcommands that the programs share
 	"cmd/api":           8, // the edge, and alone the whole service
 	"cmd/worker":        8, // the writer
+	"cmd/tidings":       8, // what people type at a terminal
 }
 
 // testRooms serve tests only: product code must not import them.
@@ -68,8 +70,10 @@ var doors = map[string][]string{
 	"github.com/jackc/pgx/v5":            {"view"},
 	"github.com/google/uuid":             {"resource"},
 	"golang.org/x/sync":                  {"resource", "view"},
-	"github.com/gorilla/websocket":       {"realtime"},
+	"github.com/gorilla/websocket":       {"client", "realtime"},
 	"github.com/r3labs/sse/v2":           {"realtime"},
+	"github.com/spf13/cobra":             {"cmd/tidings"},
+	"github.com/spf13/pflag":             {"cmd/tidings"}, // which cobra's flags are
 	"encoding/xml":                       {"soap", "xmltree"},
 	"log":                                {},
 	"math/rand":                          {},

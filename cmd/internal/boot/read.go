@@ -86,7 +86,7 @@ func variables(environ []string) (map[string]given, error) {
 		variable, value, _ := strings.Cut(kv, "=")
 		name, known := names[variable]
 		switch {
-		case !known && (!strings.HasPrefix(variable, prefix) || serviceLink.MatchString(variable)):
+		case !known && (!strings.HasPrefix(variable, prefix) || serviceLink.MatchString(variable) || slices.Contains(ofCallers, variable)):
 			continue
 		case !known:
 			return nil, unknown(variable, slices.Sorted(maps.Keys(names)))
@@ -111,6 +111,10 @@ func variables(environ []string) (map[string]given, error) {
 // serviceLink matches what Kubernetes puts into the environment of every pod
 // for a Service whose name begins with ours.
 var serviceLink = regexp.MustCompile(`^TIDINGS_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
+
+// ofCallers are what the command line reads to call a service: they may be there
+// where a service is started.
+var ofCallers = []string{"TIDINGS_URL", "TIDINGS_TOKEN"}
 
 func unknown(variable string, names []string) error {
 	if near := nearest(variable, names); near != "" {

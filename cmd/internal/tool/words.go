@@ -54,3 +54,9 @@ func (w words) take(args []string) (names, rest []string, help bool, err error) 
 	}
 	return names, rest, help, nil
 }
+
+// Split tells arguments that are settings of the service, with their values, from
+// those that are not. help: somebody asks what the command is for.
+func Split(args []string) (names, settings []string, help bool, err error) {
+	return words{}.take(args)
+}
