@@ -187,3 +187,14 @@ func (m *SnapshotMaker) make(ctx context.Context) (position uint64, err error) {
 	}
 	return s.Position, nil
 }
+
+// Made tells when the newest snapshot of this schema's view was finished, by
+// whichever worker; zero before the first. It may be called concurrently with Run.
+func (m *SnapshotMaker) Made(ctx context.Context) (time.Time, error) {
+	raw, _, err := m.turns.Get(ctx, m.key)
+	var t turn
+	if err != nil || raw == nil || json.Unmarshal(raw, &t) != nil || t.Log != m.store.bus.LogID() {
+		return time.Time{}, err
+	}
+	return t.Made, nil
+}

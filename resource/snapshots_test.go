@@ -259,10 +259,18 @@ func TestOneMakesTheSnapshot(t *testing.T) {
 		}
 		looks.Wait()
 	}
+	if made, err := makers[0].Made(t.Context()); err != nil || !made.IsZero() {
+		t.Errorf("made at %s, %v", made, err)
+	}
 	all()
 	all()
 	if n := len(objects(t, b)); n != 1 {
 		t.Fatalf("%d snapshots were made", n)
+	}
+	for _, m := range makers { // whoever made it
+		if made, err := m.Made(t.Context()); err != nil || !made.Equal(now) {
+			t.Errorf("made at %s, %v", made, err)
+		}
 	}
 	more := func(n int) {
 		t.Helper()

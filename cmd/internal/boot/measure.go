@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"sync"
@@ -16,6 +17,8 @@ const measureWait = 2 * time.Second
 func (r *Rooms) measure() {
 	r.MeasureReady(r.Ready)
 	r.measureBus()
+	r.measureView()
+	r.expiries.measure(r.Metrics)
 	if r.role.Edge {
 		r.measureEdge()
 	}
@@ -54,7 +57,8 @@ func (l lookedAt) at(number func(bus.Usage) float64) float64 {
 // cached is what the bus was asked for a moment ago: scrapes, however many, ask it
 // once a second at the most, and wait for it for measureWait.
 type cached[T any] struct {
-	ask func(context.Context) (T, error)
+	ask   func(context.Context) (T, error)
+	every time.Duration // 0: a second
 
 	mu    sync.Mutex
 	when  time.Time
@@ -65,7 +69,7 @@ type cached[T any] struct {
 func (c *cached[T]) get() (T, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if time.Since(c.when) > time.Second {
+	if time.Since(c.when) > cmp.Or(c.every, time.Second) {
 		ctx, cancel := context.WithTimeout(context.Background(), measureWait)
 		defer cancel()
 		c.value, c.err = c.ask(ctx)

@@ -19,6 +19,10 @@ func oneIf(yes bool) float64 {
 func (r *Rooms) measureBus() {
 	m := r.Metrics
 	m.Gauge("tidings_bus_connected", "1 while the process is connected to NATS.", func() float64 { return oneIf(r.Bus.Ready() == nil) })
+	m.Gauge("tidings_bus_disconnected_seconds", "For how long the process has not been connected to NATS, as far as probes and scrapes have seen; 0 while it is.", func() float64 {
+		away, _ := r.busAway()
+		return away.Seconds()
+	})
 	m.Read("tidings_bus_reconnects_total", "Times that the connection to NATS was lost and came back.", func(tell func(float64, ...string)) {
 		tell(float64(r.Bus.Reconnects()))
 	})

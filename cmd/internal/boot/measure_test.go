@@ -41,7 +41,7 @@ func TestWhatTheRoomsKnowIsServed(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		r.Handler.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-		for _, want := range []string{"\ntidings_log_last_sequence 1\n", "\ntidings_view_lag_messages 0\n"} {
+		for _, want := range []string{"\ntidings_log_last_sequence 1\n", "\ntidings_view_lag_messages 0\n", "\ntidings_view_records{type=\"Note\"} 0\n", "\ntidings_bus_disconnected_seconds 0\n", "\nprocess_max_fds "} {
 			if !strings.Contains(w.Body.String(), want) {
 				t.Errorf("%q is not in\n%s", want, w.Body)
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"tidings/bus"
@@ -87,10 +88,14 @@ func (r *Rooms) openBus(ctx context.Context) (err error) {
 	if len(files) == 0 {
 		return nil
 	}
-	k, err := keep("the credentials of the bus", func([][]byte) error {
+	k, err := keep("the credentials of the bus", func(texts [][]byte) error {
 		ctx, cancel := context.WithTimeout(context.Background(), renewWait)
 		defer cancel()
-		return c.blame(r.Bus.Renew(ctx))
+		err := c.blame(r.Bus.Renew(ctx))
+		if i := slices.Index(files, c.NATSCert); err == nil && i >= 0 {
+			r.expiries.note("bus", certificates(texts[i])...)
+		}
+		return err
 	}, files...)
 	if err != nil {
 		return err

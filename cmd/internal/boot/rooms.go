@@ -56,6 +56,7 @@ type Rooms struct {
 	soapKeys *wssec.Keys               // nil: messages are not encrypted
 	patience *bus.Patience             // with workers that are away, of all editions
 	away     atomic.Pointer[time.Time] // since when the bus is away; nil when it is there
+	expiries expiries
 	// undelivered outlives editions, so that a reload forgets nothing.
 	undelivered *soap.Undelivered
 
@@ -256,17 +257,26 @@ func (r *Rooms) Ready() error {
 	if e := r.current(); !e.serves() {
 		return errors.New("the worker is not started yet")
 	}
+	if away, err := r.busAway(); away >= awayGrace {
+		return err
+	}
+	return nil
+}
+
+// busAway tells for how long the bus has been away, as far as somebody has looked,
+// and why; 0 while it is there.
+func (r *Rooms) busAway() (time.Duration, error) {
 	err := r.Bus.Ready()
 	if err == nil {
 		r.away.Store(nil)
-		return nil
+		return 0, nil
 	}
 	now := time.Now()
 	r.away.CompareAndSwap(nil, &now)
-	if since := r.away.Load(); since == nil || time.Since(*since) < awayGrace {
-		return nil
+	if since := r.away.Load(); since != nil {
+		return time.Since(*since), err
 	}
-	return err
+	return 0, nil // it came back meanwhile
 }
 
 // CaughtUp returns nil once the view has shown all that was in the log when

@@ -29,6 +29,7 @@ func (r *Rooms) openSOAPKeys() error {
 			return fmt.Errorf("the keys %s and the certificates %s: %w", c.SOAPKey, c.SOAPCert, err)
 		}
 		r.soapKeys.Replace(ring)
+		r.expiries.note("soap", newest(ring))
 		return nil
 	}, c.SOAPKey, c.SOAPCert)
 	if err != nil {

@@ -47,6 +47,7 @@ func (r *Rooms) openTLS() error {
 		made, err := c.tls(texts[0], texts[1], texts[2])
 		if err == nil {
 			current.Store(made)
+			r.expiries.note("public", certificates(texts[0])...)
 		}
 		return err
 	}, c.TLSCert, c.TLSKey, c.TLSClientCA)
