@@ -160,8 +160,9 @@ func (q *Queue) Put(ctx context.Context, id string, data []byte) (err error) {
 // so side by side. What fn returns nil for is done. Otherwise the task comes
 // again after QueueOptions.Pause, to any worker, or at once when ctx has ended:
 // fn's ctx ends with it. A worker that is killed loses its tasks to others when
-// Patience is over; so a task may come twice, and now and then to two at a time.
-// A panic counts as an error.
+// Patience is over; so a task may come twice, and now and then to two at a time. An
+// error with ErrStale in it says that another one is at the task: nothing is told to
+// the queue then. A panic counts as an error.
 func (q *Queue) Work(ctx context.Context, concurrency int, fn func(ctx context.Context, t Task) error) error {
 	var workers sync.WaitGroup
 	for range max(1, concurrency) {
@@ -242,6 +243,8 @@ func (q *Queue) do(ctx context.Context, m jetstream.Msg, fn func(ctx context.Con
 	switch {
 	case err == nil:
 		err = m.Ack()
+	case errors.Is(err, ErrStale): // or it comes again when its worker is silent
+		return
 	case ctx.Err() != nil:
 		err = m.Nak()
 	default:

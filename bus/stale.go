@@ -43,23 +43,33 @@ const staleMargin = 500 * time.Millisecond
 // it since.
 var ErrStale = errors.New("the request has lain about and may have been sent again")
 
-// good is until when a request is good.
+// good is until when a request is good, or a lease.
 type good struct {
-	until time.Time
-	stale atomic.Bool // somebody asked when it was over
+	until atomic.Int64 // nanoseconds since 1970 by this host's clock
+	stale atomic.Bool  // somebody asked when it was over
 }
+
+func goodTo(until time.Time) *good {
+	g := &good{}
+	g.until.Store(until.UnixNano())
+	return g
+}
+
+// left is for how long it is good; the clock is the wall's, which goes on while a
+// process stands still.
+func (g *good) left() time.Duration { return time.Duration(g.until.Load() - time.Now().UnixNano()) }
 
 type goodKey struct{}
 
 // Stale returns a fault, with ErrStale in it, when the request for which ctx works
-// is too old for it to change anything: what was read of the log before the call
+// is too old for it to change anything, or the Lease is over under which it works: what was read of the log before the call
 // may still be relied on, what is read after it may not. It is nil where a
 // request is not sent again. It rests on the clocks of both hosts: where the
 // worker's is behind by more than half a second, a request may pass as good that is
 // not; where it is ahead, requests are sent once more.
 func Stale(ctx context.Context) error {
 	g, _ := ctx.Value(goodKey{}).(*good)
-	if g == nil || time.Now().Before(g.until) {
+	if g == nil || g.left() > 0 {
 		return nil
 	}
 	g.stale.Store(true)
@@ -87,11 +97,10 @@ func goodStill(ctx context.Context) (left time.Duration, bounded bool) {
 	if g == nil {
 		return 0, false
 	}
-	return time.Until(g.until), true
+	return g.left(), true
 }
 
-// goodUntil reads the stamp; nil when there is none. The clock is the wall's, which
-// goes on while a process stands still.
+// goodUntil reads the stamp; nil when there is none.
 func goodUntil(h Header) *good {
 	if h.Get(headerSent) == "" {
 		return nil
@@ -104,7 +113,7 @@ func goodUntil(h Header) *good {
 	if err != nil || for_ <= 0 || for_ > time.Hour.Milliseconds() {
 		return nil
 	}
-	return &good{until: time.UnixMilli(sent).Add(time.Duration(for_) * time.Millisecond)}
+	return goodTo(time.UnixMilli(sent).Add(time.Duration(for_) * time.Millisecond))
 }
 
 // sends are the times that a request was sent.

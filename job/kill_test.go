@@ -156,17 +156,31 @@ func TestWorker(t *testing.T) {
 	}
 	j := open(t, b, jobOptions)
 	if err := j.Work(t.Context(), func(ctx context.Context, who auth.Principal, p job.Part) []job.Outcome {
-		answers := engine.ExecuteMany(ctx, who, graphql.Many{Variables: p.Inputs, Width: 4, Request: graphql.Request{Query: p.Document, Trusted: true, Counted: true,
-			Sent: &graphql.Sent{ID: p.Command, Since: p.Since, Again: p.Again}}})
-		outcomes := make([]job.Outcome, len(p.Inputs))
-		for i, body := range answers.Items {
-			outcomes[i].Result = body
-			if strings.Contains(string(body), `"errors"`) {
-				outcomes[i].Error = fault.New(fault.Conflict, "%s", body)
-			}
-		}
-		return outcomes
+		return carried(ctx, engine, who, p)
 	}); err != nil {
 		t.Error(err)
 	}
+}
+
+// carried carries a part out.
+func carried(ctx context.Context, engine *graphql.Engine, who auth.Principal, p job.Part) []job.Outcome {
+	answers := engine.ExecuteMany(ctx, who, graphql.Many{Variables: p.Inputs, Width: 4, Request: graphql.Request{Query: p.Document, Trusted: true, Counted: true,
+		Sent: &graphql.Sent{ID: p.Command, Since: p.Since, Again: p.Again}}})
+	outcomes := make([]job.Outcome, len(p.Inputs))
+	for i, body := range answers.Items {
+		var res struct {
+			Errors []struct {
+				Extensions struct{ Code fault.Code }
+			}
+		}
+		switch err := json.Unmarshal(body, &res); {
+		case err != nil:
+			outcomes[i].Error = fault.Of(err)
+		case len(res.Errors) > 0:
+			outcomes[i].Error = fault.New(res.Errors[0].Extensions.Code, "%s", body)
+		default:
+			outcomes[i].Result = body
+		}
+	}
+	return outcomes
 }

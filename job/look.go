@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -11,8 +12,11 @@ import (
 	"tidings/schema"
 )
 
-// errNoJob does not tell whether somebody else has such a job.
-var errNoJob = fault.New(fault.NotFound, "there is no such job; jobs are kept for a day")
+var (
+	// errNoJob does not tell whether somebody else has such a job.
+	errNoJob     = fault.New(fault.NotFound, "there is no such job; jobs are kept for a day")
+	errNoResults = errors.New("its results are missing")
+)
 
 // Look tells how far a job has come. The fault is NOT_FOUND for a job that is not
 // there any more, and for one that somebody else has submitted, unless the caller
@@ -91,7 +95,7 @@ func (j *Jobs) results(ctx context.Context, id string, number int) (part, error)
 	}
 	p, err := decodePart(raw)
 	if err == nil && len(p.Outcomes) == 0 {
-		err = fmt.Errorf("the results of part %d of job %s are missing", number, id)
+		err = fmt.Errorf("part %d of job %s: %w", number, id, errNoResults)
 	}
 	return p, err
 }
@@ -116,8 +120,20 @@ func (j *Jobs) Cancel(ctx context.Context, who auth.Principal, id string) (Statu
 	return r.status(id, time.Now()), nil
 }
 
-// change changes a job, unless fn says no. It returns the record as it is then.
-func (j *Jobs) change(ctx context.Context, id string, fn func(*record) bool) (r record, err error) {
+// change changes a job, unless fn says no, and notes when. It returns the record as
+// it is then.
+func (j *Jobs) change(ctx context.Context, id string, fn func(*record) bool) (record, error) {
+	return j.update(ctx, id, func(r *record) bool {
+		if !fn(r) {
+			return false
+		}
+		r.Updated = time.Now().UTC()
+		return true
+	})
+}
+
+// update is change for what is no progress.
+func (j *Jobs) update(ctx context.Context, id string, fn func(*record) bool) (r record, err error) {
 	over := false
 	err = j.bucket.Update(ctx, id, func(value []byte) ([]byte, error) {
 		if value == nil {
@@ -131,7 +147,6 @@ func (j *Jobs) change(ctx context.Context, id string, fn func(*record) bool) (r 
 		if !fn(&r) {
 			return nil, nil
 		}
-		r.Updated = time.Now().UTC()
 		return encode(r), nil
 	})
 	if err == nil && over {

@@ -19,10 +19,11 @@ type record struct {
 	Total    int            `json:"total"`
 	Parts    int            `json:"parts"`
 	// Next is the part that is to be done; Begun says that somebody has begun with
-	// it, and Since where the log was then.
+	// it, Since where the log was then, and By who has begun with it last.
 	Next  int    `json:"next"`
 	Begun bool   `json:"begun,omitempty"`
 	Since uint64 `json:"since,omitempty"`
+	By    string `json:"by,omitempty"`
 	// Done and Failed count items.
 	Done   int `json:"done"`
 	Failed int `json:"failed"`

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"tidings/auth"
 	"tidings/bus"
@@ -19,11 +20,11 @@ import (
 // gives the task up as done. So jobs take turns, however large they are, and a
 // worker that dies leaves its turn to another.
 //
-// Nothing depends on there being one worker at a turn, since a task may come
-// twice. A part has the same command id each time, and the Runner makes each of
-// its changes once. What came of them takes the place of the items at the
-// revision that the items had, so that the first to store it wins. The record goes
-// on by the same rule.
+// A task may come twice, so that two may be at a turn: whoever stood still with it,
+// and whoever has got it since. A part has the same command id each time, and the
+// Runner makes each of its changes once. Who has begun last has the lease (lease.go):
+// the other one changes nothing more. What came of the items takes their place at the
+// revision that they had then. The record goes on by the same rule.
 
 // Work carries out jobs until ctx ends, as many at a time as Options.Concurrency
 // says; then it returns nil, within the time of a part. Any number of processes
@@ -45,7 +46,7 @@ func (j *Jobs) take(ctx context.Context, task bus.Task, run Runner) error {
 		j.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "a turn of a job cannot be read, and is dropped", slog.String("task", task.ID), slog.Any("error", err))
 		return nil
 	}
-	r, again, err := j.begin(ctx, t)
+	r, l, err := j.begin(ctx, t)
 	switch {
 	case errors.Is(err, errOver):
 		return j.pass(ctx, t, r)
@@ -54,7 +55,7 @@ func (j *Jobs) take(ctx context.Context, task bus.Task, run Runner) error {
 	case err != nil:
 		return err
 	}
-	done, failed, err := j.doPart(ctx, t, r, again, task.Tries, run)
+	done, failed, err := j.doPart(ctx, l, r, task.Tries, run)
 	if err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func (j *Jobs) take(ctx context.Context, task bus.Task, run Runner) error {
 		if r.Next != t.Part {
 			return false
 		}
-		r.Next, r.Begun, r.Since = r.Next+1, false, 0
+		r.Next, r.Begun, r.Since, r.By = r.Next+1, false, 0, ""
 		r.Done, r.Failed = r.Done+done, r.Failed+failed
 		if r.Next == r.Parts && r.End == "" { // and was not cancelled meanwhile
 			r.End = Done
@@ -75,16 +76,17 @@ func (j *Jobs) take(ctx context.Context, task bus.Task, run Runner) error {
 	return j.pass(ctx, t, r)
 }
 
-// begin marks a part as begun, before its first item is carried out. The error is
-// errOver when another one is to be done, or none.
-func (j *Jobs) begin(ctx context.Context, t turn) (r record, again bool, err error) {
+// begin marks a part as begun, before its first item is carried out, and takes the
+// lease. The error is errOver when another one is to be done, or none.
+func (j *Jobs) begin(ctx context.Context, t turn) (r record, l *lease, err error) {
 	_, last, err := j.bus.State(ctx)
 	if err != nil {
-		return r, false, err
+		return r, nil, err
 	}
 	over := false
+	l = j.newLease(t)
 	r, err = j.change(ctx, t.Job, func(r *record) bool {
-		over, again = r.End != "" || r.Next != t.Part, r.Begun
+		over = r.End != "" || r.Next != t.Part
 		if over {
 			return false
 		}
@@ -92,16 +94,18 @@ func (j *Jobs) begin(ctx context.Context, t turn) (r record, again bool, err err
 			r.End, r.Reason = Failed, fault.Of(err).Message
 			return true
 		}
-		if r.Begun {
-			return false
+		l.again = r.Begun && r.By != l.by
+		if !r.Begun {
+			r.Begun, r.Since = true, last
 		}
-		r.Begun, r.Since = true, last
+		r.By = l.by
 		return true
 	})
 	if err == nil && (over || r.End != "") {
 		err = errOver
 	}
-	return r, again, err
+	l.taken = time.Now()
+	return r, l, err
 }
 
 // pass queues the turn that follows, if it is another one.
@@ -114,28 +118,22 @@ func (j *Jobs) pass(ctx context.Context, t turn, r record) error {
 
 // doPart carries out the items of a part and stores what came of them. It returns
 // how many there are, and how many came to an error.
-func (j *Jobs) doPart(ctx context.Context, t turn, r record, again bool, tries int, run Runner) (done, failed int, err error) {
-	key := partKey(t.Job, t.Part)
-	raw, revision, err := j.bucket.Get(ctx, key)
-	if err != nil {
-		return 0, 0, err
-	}
-	if raw == nil {
-		return 0, 0, j.lost(ctx, t)
-	}
-	p, err := decodePart(raw)
+func (j *Jobs) doPart(ctx context.Context, l *lease, r record, tries int, run Runner) (done, failed int, err error) {
+	ctx, release := l.hold(ctx)
+	defer release()
+	p, revision, err := j.items(ctx, l, tries)
 	if err != nil {
 		return 0, 0, err
 	}
 	if len(p.Outcomes) == 0 {
-		work := Part{Kind: r.Kind, Document: r.Document, Command: key, Since: r.Since, Again: again, Inputs: make([]json.RawMessage, len(p.Items))}
+		work := Part{Kind: r.Kind, Document: r.Document, Command: partKey(l.Job, l.Part), Since: r.Since, Again: l.again, Inputs: make([]json.RawMessage, len(p.Items))}
 		for i, item := range p.Items {
 			work.Inputs[i] = item.Data
 		}
-		if p.Outcomes, err = j.carryOut(ctx, r.Who, work, run, tries >= maxTries); err != nil {
+		if p.Outcomes, err = j.settled(ctx, l, r.Who, work, run, tries >= maxTries); err != nil {
 			return 0, 0, err
 		}
-		if p, err = j.keep(ctx, t, p, revision, tries); err != nil {
+		if p, err = j.keep(ctx, l.turn, p, revision, tries); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -145,6 +143,46 @@ func (j *Jobs) doPart(ctx context.Context, t turn, r record, again bool, tries i
 		}
 	}
 	return len(p.Outcomes), failed, nil
+}
+
+// items reads a part. Who takes it over writes it anew: whoever had it before finds
+// another revision then, and cannot say what came of it.
+func (j *Jobs) items(ctx context.Context, l *lease, tries int) (part, uint64, error) {
+	key := partKey(l.Job, l.Part)
+	raw, revision, err := j.bucket.Get(ctx, key)
+	if err != nil {
+		return part{}, 0, err
+	}
+	if raw == nil {
+		return part{}, 0, j.lost(ctx, l.turn)
+	}
+	p, err := decodePart(raw)
+	if err != nil || !l.again || len(p.Outcomes) > 0 {
+		return p, revision, err
+	}
+	renewed, err := j.bucket.Put(ctx, key, raw, revision)
+	switch {
+	case fault.Is(err, fault.Unavailable) && tries >= maxFull: // there is no room
+		return p, revision, nil
+	case err != nil:
+		return p, 0, err
+	}
+	return p, renewed, nil
+}
+
+// settled carries out the items. A refusal counts only when nobody can carry the item
+// out any more who had the part before: until then it waits, and asks again.
+func (j *Jobs) settled(ctx context.Context, l *lease, who auth.Principal, p Part, run Runner, last bool) ([]Outcome, error) {
+	alone := l.alone()
+	outcomes, err := j.carryOut(ctx, who, p, run, last)
+	refused := slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Error != nil })
+	if err != nil || alone || !refused {
+		return outcomes, err
+	}
+	if err := l.awaitAlone(ctx); err != nil {
+		return nil, err
+	}
+	return j.carryOut(ctx, who, p, run, last)
 }
 
 // keep stores what came of a part in place of its items, and returns what is
@@ -161,7 +199,11 @@ func (j *Jobs) keep(ctx context.Context, t turn, p part, revision uint64, tries 
 		_, err = j.bucket.Put(ctx, key, encode(done), revision)
 	}
 	if errors.Is(err, bus.ErrConflict) {
-		return j.results(ctx, t.Job, t.Part)
+		p, err := j.results(ctx, t.Job, t.Part)
+		if errors.Is(err, errNoResults) {
+			err = errTaken
+		}
+		return p, err
 	}
 	return done, err
 }
@@ -179,11 +221,15 @@ func (j *Jobs) lost(ctx context.Context, t turn) error {
 }
 
 // carryOut carries out the items. The error says that they are to be tried again,
-// or that ctx has ended; it does not when this is the last try.
+// that ctx has ended, or that the lease is over; the first it does not say when this
+// is the last try.
 func (j *Jobs) carryOut(ctx context.Context, who auth.Principal, p Part, run Runner, last bool) ([]Outcome, error) {
 	outcomes, err := j.guarded(ctx, who, p, run)
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return nil, context.Cause(ctx)
+	}
+	if err := bus.Stale(ctx); err != nil {
+		return nil, err
 	}
 	if err == nil && len(outcomes) != len(p.Inputs) {
 		err = fmt.Errorf("%d items came to %d outcomes", len(p.Inputs), len(outcomes))
