@@ -34,7 +34,7 @@ func TestTheExamplePageMissesNothingWhenItsProcessIsKilled(t *testing.T) {
 	c := plotCluster(t, site.URL)
 	trusted, cert, key := certificate(t)
 	open := startHAProxy(t, c.apis, cert, key)
-	closed := startHAProxy(t, c.apis, cert, key, "default_backend apis", "http-request deny if { req.hdr(Upgrade) -m found }\n    default_backend apis")
+	closed := startHAProxyWith(t, c.apis, cert, key, "default_backend apis", "http-request deny if { req.hdr(Upgrade) -m found }\n    default_backend apis")
 	open.allUp(t)
 	b := startBrowser(t, trusted)
 	socket := b.visit(t, site.URL, visit{name: "socket", service: open.private.url, token: token(t, c.data, "ada", "USER"), width: 1280, height: 900})
@@ -121,7 +121,9 @@ type reading struct {
 func (c *cluster) logged(t *testing.T) map[string][]reading {
 	t.Helper()
 	who, base := token(t, c.data, "auditor", "USER"), c.apis[0].url
-	var list struct{ Sensors struct{ Nodes []struct{ ID string } } }
+	var list struct {
+		Sensors struct{ Nodes []struct{ ID string } }
+	}
 	mustPost(t, base, who, call{Query: `{ sensors(first: 100) { nodes { id } } }`}, &list)
 	all := map[string][]reading{}
 	for _, s := range list.Sensors.Nodes {

@@ -47,8 +47,13 @@ func installed(t testing.TB, program string) {
 }
 
 // startHAProxy runs HAProxy with deploy/haproxy/haproxy.cfg in front of three apis.
-// more are words to replace in it, each with the one after it.
-func startHAProxy(t testing.TB, apis []*api, cert, key string, more ...string) *proxy {
+func startHAProxy(t testing.TB, apis []*api, cert, key string) *proxy {
+	t.Helper()
+	return startHAProxyWith(t, apis, cert, key)
+}
+
+// startHAProxyWith replaces more words of the configuration, each by the one after it.
+func startHAProxyWith(t testing.TB, apis []*api, cert, key string, more ...string) *proxy {
 	t.Helper()
 	installed(t, "haproxy")
 	dir := t.TempDir()
