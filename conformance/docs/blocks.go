@@ -10,6 +10,7 @@
 //	<!-- test: until COMMAND -->      sh: in the background; go on when COMMAND succeeds
 //	<!-- test: variables {…} -->      graphql: the variables of the operation
 //	<!-- test: stored -->             graphql: operations that are stored beside the schema before them
+//	<!-- test: foreign -->            graphql: SDL with the directives of others
 //	<!-- test: file NAME -->          the block is written into this file, which the text before it names
 //	<!-- test: answer -->             json: what the block before has answered; … stands for anything
 //	<!-- test: output -->             text: lines of what the block before has written, in order
@@ -72,7 +73,7 @@ var (
 
 // words are the rules with the languages that know them; nil: all.
 var words = map[string][]string{
-	"as": {"sh"}, "until": {"sh"}, "variables": {"graphql"}, "answer": {"json"}, "output": {"text", "json"}, "stored": {"graphql"},
+	"as": {"sh"}, "until": {"sh"}, "variables": {"graphql"}, "answer": {"json"}, "output": {"text", "json"}, "stored": {"graphql"}, "foreign": {"graphql"},
 	"with": nil, "file": nil, "held": nil, "not": nil, "setup": nil,
 }
 

@@ -13,6 +13,9 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+
 	"tidings/conformance/docs"
 	"tidings/schema"
 )
@@ -24,7 +27,7 @@ const root = "../.."
 func pages(t *testing.T) map[string][]docs.Block {
 	t.Helper()
 	all := map[string][]docs.Block{}
-	for _, pattern := range []string{"README.md", "docs/*.md", "docs/*/*.md", "examples/*/README.md"} {
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/*/*.md"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -78,7 +81,7 @@ func TestSchemasCompile(t *testing.T) {
 	t.Parallel()
 	for _, page := range pages(t) {
 		for i, b := range page {
-			if b.Language != "graphql" || b.IsOperation() || b.Rule == "not" || b.Rule == "held" || b.Rule == "stored" {
+			if b.Language != "graphql" || b.IsOperation() || b.Rule == "not" || b.Rule == "held" || b.Rule == "stored" || b.Rule == "foreign" {
 				continue
 			}
 			dir := fstest.MapFS{"schema.graphql": {Data: []byte(b.Source())}}
@@ -108,6 +111,21 @@ func TestJSONParses(t *testing.T) {
 					t.Errorf("%s: %v", b, err)
 					break
 				}
+			}
+		}
+	}
+}
+
+// Schemas of others are examples of what people come with.
+func TestForeignSchemasParse(t *testing.T) {
+	t.Parallel()
+	for _, page := range pages(t) {
+		for _, b := range page {
+			if b.Rule != "foreign" {
+				continue
+			}
+			if _, err := parser.ParseSchema(&ast.Source{Name: b.String(), Input: b.Text}); err != nil {
+				t.Error(err)
 			}
 		}
 	}

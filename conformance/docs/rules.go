@@ -13,7 +13,7 @@ type Kind string
 const (
 	Compiled Kind = "SDL compiled"
 	Executed Kind = "operations executed"
-	Parsed   Kind = "JSON and XML parsed"
+	Parsed   Kind = "JSON, XML and foreign SDL parsed"
 	Compared Kind = "answers and outputs compared"
 	Run      Kind = "commands and programs run"
 	Written  Kind = "files written for what runs"
@@ -48,6 +48,8 @@ func KindOf(b Block) (Kind, error) {
 		return Compared, nil
 	}
 	switch {
+	case b.Rule == "foreign":
+		return Parsed, nil
 	case b.Rule == "stored":
 		return Compiled, nil
 	case b.IsOperation():

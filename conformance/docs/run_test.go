@@ -162,19 +162,22 @@ func (s *script) operation(file string, b docs.Block) error {
 }
 
 func (s *script) program(file string, b docs.Block) error {
+	text := b.Source()
 	interpreters := map[string][2]string{"python": {"/usr/bin/python3", ".py"}, "php": {"php", ".php"}, "js": {"node", ".mjs"}, "java": {"java -cp .:/usr/share/java/jaxws-tools.jar", ".java"}}
 	if i, foreign := interpreters[b.Language]; foreign {
 		name := filepath.Join(s.work, "Block"+filepath.Base(file)+i[1])
-		s.printf("%s %q > %q\n", i[0], name, file)
-		return os.WriteFile(name, []byte(b.Source()), 0o644)
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			return err
+		}
+		text = fmt.Sprintf("%s %q\n", i[0], name)
 	}
 	switch b.Rule {
 	case "until":
-		s.printf("LAST=%[2]q\n{\n%[1]s} > \"$LAST\" 2>&1 &\nuntil_done %[3]s\n", b.Source(), file, b.Argument)
+		s.printf("LAST=%[2]q\n{\n%[1]s} > \"$LAST\" 2>&1 &\nuntil_done %[3]s\n", text, file, b.Argument)
 	case "as":
-		s.printf("status=0\n(\nset -e\n%s) > %q 2>&1 || status=$?\n[ $status = %s ] || { cat %[2]q; echo \"it ended with $status\"; exit 1; }\n", b.Source(), file, b.Argument)
+		s.printf("status=0\n(\nset -e\n%s) > %q 2>&1 || status=$?\n[ $status = %s ] || { cat %[2]q; echo \"it ended with $status\"; exit 1; }\n", text, file, b.Argument)
 	default:
-		s.printf("{\n%s} > %q 2> >(tee %[2]q.err >&2)\n", b.Source(), file)
+		s.printf("{\n%s} > %q 2> >(tee %[2]q.err >&2)\n", text, file)
 	}
 	return nil
 }

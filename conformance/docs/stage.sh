@@ -73,3 +73,28 @@ partner_secret() { grep -oE 'tds_[A-Za-z0-9]{40}' service.log | head -1; }
 
 # modules FOLDER: the packages of npm that conformance has installed there.
 modules() { ln -sfn "$TREE/$1/node_modules" node_modules; }
+
+# browse URL: open it in Chromium, which page_says and shot then ask.
+browse() {
+  modules conformance/browser
+  cp "$TREE/conformance/browser/visitor.mjs" .
+  coproc BROWSER { node visitor.mjs; }
+  tell "{\"command\": \"open\", \"page\": \"p\", \"url\": \"$1\", \"width\": 900, \"height\": 700}" > /dev/null
+}
+
+# tell COMMAND: one of the browser's, in JSON; prints its answer.
+tell() {
+  echo "$1" >&"${BROWSER[1]}"
+  local answer
+  read -r answer <&"${BROWSER[0]}"
+  case $answer in '{"error"'*) echo "$answer" >&2; return 1 ;; esac
+  echo "$answer"
+}
+
+# page_says ID TEXT: wait until the element of the page that is open has the text.
+page_says() {
+  tell "{\"command\": \"evaluate\", \"page\": \"p\", \"text\": \"new Promise((done, fail) => { const end = Date.now() + 60000, look = () => document.getElementById('$1').textContent === '$2' ? done(true) : Date.now() > end ? fail(Error('$1 is ' + document.getElementById('$1').textContent + ', not $2')) : setTimeout(look, 50); look() })\"}" > /dev/null
+}
+
+# shot FILE: what the page looks like.
+shot() { tell "{\"command\": \"shot\", \"page\": \"p\", \"file\": \"$1\"}" > /dev/null; }
