@@ -5,7 +5,7 @@ SHELL := /bin/bash
 export GORACE := atexit_sleep_ms=0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-.PHONY: run build test help ci format vet staticcheck generated configuration licences manifests alerts vulncheck race conformance postgres clients soap-clients chaos kubernetes bench fuzz container-tools image dist
+.PHONY: run build test help ci format vet staticcheck generated configuration licences ui manifests alerts vulncheck race conformance postgres clients soap-clients chaos kubernetes bench fuzz container-tools image dist
 
 run: build ## start everything in one process on :8080, with the example schema
 	bin/api --dev --schema examples/social --data $(or $(DATA),data)
@@ -38,6 +38,11 @@ generated: build ## fail when the printed contract, docs/configuration.md or the
 	bin/api soap check --schema examples/social
 	go test -run '^TestTheManualSaysWhatTheSettingsAre$$' ./cmd/internal/boot
 	go run ./deploy/release licences | diff -u THIRD_PARTY_LICENSES.md -
+
+ui: ## build what browsers load from the sources in web; conformance compares the bytes
+	@command -v node >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends nodejs npm)
+	@for p in web/*/package.json; do (cd $$(dirname $$p) && npm ci --silent --no-audit --no-fund && node build.mjs) || exit 1; done
+	$(MAKE) licences
 
 licences: ## write THIRD_PARTY_LICENSES.md from what is linked in
 	go run ./deploy/release licences > THIRD_PARTY_LICENSES.md
@@ -83,7 +88,7 @@ clients: ## install the foreign clients that conformance needs
 	@command -v haproxy >/dev/null && command -v nginx >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends haproxy nginx-light)
 	@command -v prometheus >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus)
 	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
-	@for p in conformance/*/package.json examples/*/package.json; do (cd $$(dirname $$p) && npm ci --silent --no-audit --no-fund); done
+	@for p in conformance/*/package.json examples/*/package.json web/*/package.json; do (cd $$(dirname $$p) && npm ci --silent --no-audit --no-fund); done
 
 soap-clients: ## install the others of SOAP: suds, SOAP::Lite, gSOAP, JAX-WS and Mono, 90 MB of packages
 	@/usr/bin/python3 -c 'import suds' 2>/dev/null && perl -MSOAP::Lite -e 1 2>/dev/null || \

@@ -40,7 +40,7 @@ var known = []licence{
 
 // allowed may be linked into a program that is given away under Apache-2.0.
 // MPL-2.0 binds the files under it alone, and they are linked in unchanged.
-var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MPL-2.0", "Unlicense", "blessing"}
+var allowed = []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MPL-2.0", "Unlicense", "blessing"}
 
 // classify names the licences that a text holds.
 func classify(text string) []string {
@@ -93,7 +93,8 @@ func of(s source) (terms, error) {
 	return t, nil
 }
 
-// licencesPage lists what is linked in, with all texts. Versions are left out, so
+// licencesPage lists what is linked in, with all texts, and what is bundled for
+// browsers. Versions of modules are left out, so
 // that it changes when a module or its terms do; they are in the programs and in
 // the bills of materials.
 func licencesPage() (string, error) {
@@ -109,7 +110,11 @@ func licencesPage() (string, error) {
 		}
 		list = append(list, t)
 	}
-	return page(list), nil
+	bundles, err := bundlesPage()
+	if err != nil {
+		return "", err
+	}
+	return page(list) + bundles, nil
 }
 
 func page(list []terms) string {

@@ -49,6 +49,21 @@ func TestWhatIsNotAllowedDoesNotComeIn(t *testing.T) {
 	}
 }
 
+func TestWhatIsNotAllowedIsNotBundled(t *testing.T) {
+	t.Parallel()
+	const head = "# Licences\n\n| package | version | licence |\n|---|---|---|\n"
+	for text, want := range map[string]string{
+		head + "| a | 1.0.0 | MIT |\n| b | 2.0.0 | 0BSD |\n\n    | c | 1.0.0 | quoted |\n": "",
+		head + "| a | 1.0.0 | MIT |\n| b | 2.0.0 | GPL-3.0-only |\n":                       "b: the licence GPL-3.0-only is not allowed",
+		head: "it names no package",
+	} {
+		err := bundled(text)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
 func TestATextThatSeveralModulesShareIsListedOnce(t *testing.T) {
 	t.Parallel()
 	text := page([]terms{

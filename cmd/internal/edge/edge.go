@@ -56,10 +56,13 @@ func newEdge(c boot.Config, rooms *boot.Rooms, log *slog.Logger) (*edge, error) 
 	rooms.MeasureReady(e.ready)
 	rooms.OnReload(func(engine *graphql.Engine, between func()) { e.hub.Switch(engine, between) })
 	live := e.hub.Wrap(http.HandlerFunc(e.query))
-	e.mux.Handle("/graphql", cors{c.AllowedOrigins()}.wrap(page(c.Dev, live)))
+	var query http.Handler
 	if c.Dev {
-		e.mux.Handle("GET /graphql/resume.js", cors{c.AllowedOrigins()}.wrap(http.HandlerFunc(serveResume)))
+		if query, err = e.development(c.AllowedOrigins()); err != nil {
+			return nil, err
+		}
 	}
+	e.mux.Handle("/graphql", cors{c.AllowedOrigins()}.wrap(page(query, live)))
 	e.mux.HandleFunc("/", e.envelope) // whose paths a reload can change
 	e.namespace = first.Gateway.Namespace()
 	return e, nil

@@ -288,51 +288,11 @@ func TestAnyOriginMayBeAllowed(t *testing.T) {
 
 const browser = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
 
-func TestThePageIsForDevelopment(t *testing.T) {
-	t.Parallel()
-	s := newService(t, "--dev")
-	resp, body := s.call(t, "GET", "/graphql", "", browser)
-	csp := resp.Header.Get("Content-Security-Policy")
-	_, rest, _ := strings.Cut(csp, "'nonce-")
-	nonce, _, _ := strings.Cut(rest, "'")
-	if resp.StatusCode != 200 || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") || nonce == "" ||
-		strings.Count(body, `nonce="`+nonce+`"`) != 2 || strings.Contains(body, "{{") {
-		t.Errorf("%d %v", resp.StatusCode, resp.Header)
-	}
-	for _, foreign := range []string{"http://", "https://", "//cdn", "innerHTML"} {
-		if strings.Contains(body, foreign) {
-			t.Errorf("the page has %q in it", foreign)
-		}
-	}
-	if resp, body := s.call(t, "GET", "/graphql?query={__typename}", "", browser); resp.StatusCode != 200 || !strings.Contains(body, `{"data"`) {
-		t.Errorf("a query from the address bar: %d %s", resp.StatusCode, body)
-	}
-	if resp, _ := s.call(t, "GET", "/graphql", ""); resp.StatusCode != 400 {
-		t.Errorf("no page wanted: %d", resp.StatusCode)
-	}
-}
-
 func TestThereIsNoPageInProduction(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	resp, body := s.call(t, "GET", "/graphql", "", browser)
 	if resp.StatusCode != 404 || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain") || !strings.Contains(body, "--dev") || strings.Contains(body, "<") {
 		t.Errorf("%d %v %s", resp.StatusCode, resp.Header, body)
-	}
-}
-
-func TestTheModuleThatLetsClientsResumeIsServedInDevelopment(t *testing.T) {
-	t.Parallel()
-	s := newService(t, "--dev", "--origins", "https://app.example.com")
-	resp, body := s.call(t, "GET", "/graphql/resume.js", "", "Origin: https://app.example.com")
-	h := resp.Header
-	if resp.StatusCode != 200 || h.Get("Content-Type") != "text/javascript; charset=utf-8" || h.Get("Access-Control-Allow-Origin") == "" || !strings.Contains(body, "export function resume(") {
-		t.Errorf("%d %v %s", resp.StatusCode, h, body)
-	}
-	if lines := strings.Count(body, "\n"); lines > 40 {
-		t.Errorf("a module to copy has %d lines", lines)
-	}
-	if resp, _ := newService(t).call(t, "GET", "/graphql/resume.js", ""); resp.StatusCode != 404 {
-		t.Errorf("outside of development: %d", resp.StatusCode)
 	}
 }

@@ -1,0 +1,38 @@
+import { HISTORY_PLUGIN } from "@graphiql/plugin-history";
+import { useGraphiQLActions } from "@graphiql/react";
+import { GraphiQL } from "graphiql";
+import { useEffect } from "react";
+import { Bar } from "./bar.jsx";
+import { EXAMPLES_PLUGIN, follow } from "./list.jsx";
+import { LIVE_PLUGIN } from "./live.jsx";
+import { watch } from "./schema.js";
+import { fetcher } from "./transport.js";
+
+const plugins = [HISTORY_PLUGIN, EXAMPLES_PLUGIN, LIVE_PLUGIN];
+const inTabs = 6;
+
+export function App({ list }) {
+  return (
+    <>
+      <Bar />
+      <main>
+        <GraphiQL
+          fetcher={fetcher} plugins={plugins} defaultTabs={list.length ? list.slice(0, inTabs) : undefined}
+          defaultEditorToolsVisibility="variables" shouldPersistHeaders={false} showPersistHeadersSettings={false} confirmCloseTab={() => true}
+        >
+          <GraphiQL.Footer><Fresh /></GraphiQL.Footer>
+        </GraphiQL>
+      </main>
+    </>
+  );
+}
+
+// Fresh has the documentation and the examples follow the schema when the service takes up another.
+function Fresh() {
+  const { introspect } = useGraphiQLActions();
+  useEffect(() => watch(schema => {
+    follow(schema);
+    introspect();
+  }), [introspect]);
+  return null;
+}

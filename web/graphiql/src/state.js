@@ -1,0 +1,33 @@
+// What the parts of the page share: settings, which last for the session, and how the live operation is doing.
+import { useSyncExternalStore } from "react";
+
+const kept = { token: "", transport: "websocket" };
+const quiet = { phase: "idle", detail: "", count: 0, resumed: 0, cursor: "", events: [] };
+let state = { ...quiet, ...kept };
+for (const key in kept) state[key] = sessionStorage.getItem("tidings." + key) ?? kept[key];
+
+const listeners = new Set();
+
+export const get = () => state;
+
+export function set(change) {
+  state = { ...state, ...change };
+  for (const key in kept) if (key in change) sessionStorage.setItem("tidings." + key, change[key]);
+  for (const listener of listeners) listener();
+}
+
+// begin forgets how the last live operation did.
+export const begin = () => set({ ...quiet, phase: "connecting" });
+
+// happened notes an event of the live operation: the newest 100 are kept.
+export function happened(result) {
+  const event = { at: new Date(), result };
+  set({ count: state.count + 1, cursor: result.extensions?.cursor ?? state.cursor, events: [event, ...state.events].slice(0, 100) });
+}
+
+export const useShared = () => useSyncExternalStore(subscribe, get);
+
+function subscribe(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
