@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 )
@@ -10,7 +11,7 @@ import (
 // clients. So before that it takes no others, and then lets those go for whom most
 // waits: they resume by cursor.
 const (
-	memoryEvery  = 500 * time.Millisecond
+	memoryEvery  = 100 * time.Millisecond
 	memoryTight  = 0.85 // of what there is: no others are taken
 	memoryEased  = 0.80 // they are again
 	memoryDanger = 0.92 // those for whom most waits are cut off
@@ -41,14 +42,14 @@ func (h *Hub) relieve() {
 		h.short = share > memoryTight || h.short && share > memoryEased
 		h.mu.Unlock()
 		if share > memoryDanger {
-			h.cutSlowest()
+			h.cutSlowest(share - memoryEased)
 		}
 	}
 }
 
-// cutSlowest ends a tenth of the connections for which something waits, those
-// for which most does.
-func (h *Hub) cutSlowest() {
+// cutSlowest ends a part of the connections for which something waits, those for
+// which most does.
+func (h *Hub) cutSlowest(part float64) {
 	type slow struct {
 		conn
 		bytes int
@@ -60,7 +61,8 @@ func (h *Hub) cutSlowest() {
 		}
 	}
 	slices.SortFunc(list, func(a, b slow) int { return cmp.Compare(b.bytes, a.bytes) })
-	for _, c := range list[:(len(list)+9)/10] {
+	n := int(math.Ceil(min(part, 1) * float64(len(list))))
+	for _, c := range list[:n] {
 		c.cutOff()
 	}
 }

@@ -12,8 +12,12 @@ import (
 )
 
 // share is how much of a container's memory the Go runtime may take, in percent.
-// The rest is for what it does not count: SQLite, the kernel's buffers of sockets.
-const share = 90
+// The rest, of at least that many bytes where it is less than half, is for what it
+// does not count: SQLite's pages, the program, the kernel's buffers of sockets.
+const (
+	share = 90
+	rest  = 64 << 20
+)
 
 // Fitted says what a process may use, and who says so.
 type Fitted struct {
@@ -29,9 +33,10 @@ type Fitted struct {
 // Fit makes the garbage collector keep the process within the memory that it may
 // have, so that it works more instead of being killed: limit bytes; with 0 what
 // GOMEMLIMIT says, or else 90 % of what the cgroup allows (v1, v2, or both
-// mounted); with less than 0 nothing. How many processors there are Go has found
-// out by itself, from the cgroup too. The limit is the process's: Fit is called
-// once, at its start.
+// mounted), or less where that would leave less than 64 MiB, but half at least;
+// with less than 0 nothing. How many processors there are Go has found out by
+// itself, from the cgroup too. The limit is the process's: Fit is called once, at
+// its start.
 func Fit(limit int64) Fitted {
 	f := Fitted{Procs: runtime.GOMAXPROCS(0), ProcsFrom: "machine", MemoryFrom: "none"}
 	switch {
@@ -58,7 +63,7 @@ func Fit(limit int64) Fitted {
 		}
 		return f
 	case f.Container > 0:
-		f.Memory, f.MemoryFrom = f.Container/100*share, "cgroup"
+		f.Memory, f.MemoryFrom = max(f.Container/2, min(f.Container/100*share, f.Container-rest)), "cgroup"
 	}
 	if f.Memory > 0 {
 		debug.SetMemoryLimit(f.Memory)

@@ -28,3 +28,21 @@ func TestWhatIsInUseIsMeasuredAgainstTheLimit(t *testing.T) { // of the whole pr
 		t.Errorf("with half of it taken: %v, without: %v", with, without)
 	}
 }
+
+// What came since the last collection counts before the next one begins by itself:
+// that may be when it is too late.
+func TestWhatCameSinceTheLastCollectionCountsInTime(t *testing.T) { // of the whole process: not beside others
+	before := debug.SetMemoryLimit(256 << 20)
+	defer debug.SetMemoryLimit(before)
+	runtime.GC()
+	percent := debug.SetGCPercent(-1) // it begins by itself at the limit alone
+	defer debug.SetGCPercent(percent)
+	var held [][]byte
+	for range 235 { // of 256
+		held = append(held, make([]byte, 1<<20))
+	}
+	if share := proc.MemoryShare(); share < 0.9 {
+		t.Errorf("%v are in use", share)
+	}
+	runtime.KeepAlive(held)
+}
