@@ -19,6 +19,7 @@ var (
 // has nothing, each other one can be repeated by its name while the cluster is up.
 func TestOnRealNodes(t *testing.T) {
 	t.Run("Apply", apply)
+	t.Run("Components", components)
 	t.Run("RollApi", rollAPI)
 	t.Run("RollWorker", rollWorker)
 	t.Run("Drain", drain)
@@ -57,6 +58,18 @@ func apply(t *testing.T) {
 	rolledOut(t, "deployment/worker", 5*time.Minute)
 	rolledOut(t, "deployment/api", 5*time.Minute)
 	t.Logf("FIGURES NATS rolled out after %s, everything after %s", round(bus), round(time.Since(began)))
+	spread(t)
+	for _, flag := range []string{"--privileged", "--restart=Never"} { // the other asks for nothing, and is not restricted
+		_, err = try("run", "refused", "--image=localhost/rig-pause:1", flag)
+		if err == nil || !strings.Contains(err.Error(), `violates PodSecurity "restricted`) {
+			t.Errorf("a pod with %s: %v", flag, err)
+		}
+	}
+}
+
+// spread demands that each kind runs on each node.
+func spread(t *testing.T) {
+	t.Helper()
 	for _, component := range []string{"bus", "worker", "api"} {
 		nodes := map[string]int{}
 		for _, p := range pods(t, component) {
@@ -65,12 +78,6 @@ func apply(t *testing.T) {
 		t.Logf("FIGURES %s on nodes %v, restarted %d times", component, nodes, restarts(t, component))
 		if len(nodes) != 3 {
 			t.Errorf("%s runs on %d nodes", component, len(nodes))
-		}
-	}
-	for _, flag := range []string{"--privileged", "--restart=Never"} { // the other asks for nothing, and is not restricted
-		_, err = try("run", "refused", "--image=localhost/rig-pause:1", flag)
-		if err == nil || !strings.Contains(err.Error(), `violates PodSecurity "restricted`) {
-			t.Errorf("a pod with %s: %v", flag, err)
 		}
 	}
 }
@@ -151,7 +158,7 @@ func rollWorker(t *testing.T) {
 }
 
 // A node is drained, as before its kernel is changed: its budgets let one pod of
-// each go at a time, and no request fails.
+// each go at a time, and no request fails. It stays empty until pods are made anew.
 func drain(t *testing.T) {
 	t.Cleanup(func() { kubectl(t, "uncordon", "n2") })
 	r := underLoad(t, func(*load) {
@@ -164,6 +171,12 @@ func drain(t *testing.T) {
 		allReady(t, "worker", 3, 3*time.Minute)
 	})
 	noneFailed(t, r)
+	kubectl(t, "rollout", "restart", "deployment/worker", "deployment/api")
+	for _, component := range []string{"worker", "api"} {
+		rolledOut(t, "deployment/"+component, 5*time.Minute)
+		eventually(t, 2*time.Minute, "the old pods are gone", func() error { return terminated(component) })
+	}
+	spread(t)
 }
 
 // A node crashes with everything on it, and boots again.

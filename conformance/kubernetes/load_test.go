@@ -229,7 +229,7 @@ func reason(err error) string {
 		return r.Extensions.Code
 	}
 	text := err.Error()
-	for _, known := range []string{"connection refused", "connection reset", "EOF", "no route to host", "Client.Timeout", "timeout", "status 5"} {
+	for _, known := range []string{"connection refused", "connection reset", "use of closed network connection", "context canceled", "EOF", "no route to host", "Client.Timeout", "timeout", "status 5"} {
 		if strings.Contains(text, known) {
 			if known == "status 5" {
 				return text[strings.Index(text, known):]

@@ -15,7 +15,6 @@ done
 
 rig/rig.sh build
 bin=$RIG_HOME/bin
-CGO_ENABLED=0 go build -trimpath -o "$bin/" ../../cmd/api ../../cmd/worker
 CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$bin/" github.com/nats-io/nats-server/v2
 go test -c -tags kubernetes -o "$bin/kubernetes.test" .
 
@@ -25,5 +24,6 @@ mkdir -p "$RIG_HOME/run/nats"
 cp "$bin/nats-server-old" "$RIG_HOME/run/nats/nats-server"
 rig/rig.sh image localhost/nats:old "$RIG_HOME/run/nats/nats-server=/usr/local/bin/nats-server"
 rig/rig.sh image localhost/nats:new "$bin/nats-server=/usr/local/bin/nats-server"
-rig/rig.sh image localhost/tidings:rig "$bin/api=/api" "$bin/worker=/worker"
+STORAGE=$(rig/rig.sh storage) ../../deploy/image/build.sh localhost/tidings:rig # as make image does
+rig/rig.sh ship localhost/tidings:rig
 PATH=$bin:$PATH rig/rig.sh enter "$bin/kubernetes.test" -test.v -test.timeout 2h "$@"

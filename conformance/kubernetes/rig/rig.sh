@@ -8,6 +8,8 @@
 #   rig.sh kubectl ARG...    as the administrator
 #   rig.sh enter CMD ARG...  run a command where nodes, pods and Services are reached
 #   rig.sh image NAME PROGRAM=PATH...   make an image of static programs for every node
+#   rig.sh storage           options of buildah for the rig's own images
+#   rig.sh ship NAME         load one of these into every node
 #   rig.sh load FILE...      import images (docker-archive) into every node
 #   rig.sh addons            Prometheus and its adapter for custom metrics
 #   rig.sh kill NODE         as a crash; `start NODE` boots it again, on its disk
@@ -22,6 +24,7 @@ export RIG_HOME=${RIG_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/tidings-rig}
 export TIDINGS_RIG=$RIG_HOME # marks the processes that are ours
 bin=$RIG_HOME/bin run=$RIG_HOME/run
 ns=tidings-rig        # prefix of network namespaces; $ns-hub has the bridge and the control plane
+storage="--storage-driver vfs --root $RIG_HOME/buildah --runroot $run/buildah" # of buildah
 hub=10.88.0.1         # nodes are 10.88.0.1N, their pods 10.89.N.0/24, Services 10.90.0.0/16
 PATH=$bin:$PATH:/usr/sbin:/sbin
 
@@ -42,7 +45,7 @@ build() {
     [[ ! -e $stamp ]] || continue
     echo "rig: building $part" >&2
     (cd "$here/parts/$part" && tools | while read -r package name; do
-      CGO_ENABLED=0 nice go build -trimpath -buildvcs=false -ldflags "-s -w $(version "$part")" -o "$bin/$name" "$package"
+      CGO_ENABLED=0 nice go build -trimpath -buildvcs=false -tags "$(tags "$part")" -ldflags "-s -w $(version "$part")" -o "$bin/$name" "$package"
     done)
     rm -f "$bin/.$part".*; touch "$stamp"
   done
@@ -61,6 +64,9 @@ tools() {
     echo "$package $name"
   done
 }
+
+# tags leave out of Prometheus what finds targets elsewhere, in clouds that are large.
+tags() { [[ $1 != prometheus ]] || echo remove_all_sd,enable_kubernetes_sd; }
 
 version() {
   [[ $1 = kubernetes ]] || return 0
@@ -161,23 +167,27 @@ volumes() { # NODE
 
 # image makes one of static programs, FROM scratch, and loads it when nodes are there.
 image() { # NAME PROGRAM=PATH...
-  local name=$1 context file archive; shift
-  archive=$run/images/$(tr '/:' '--' <<<"$name").tar
+  local name=$1 context file; shift
   context=$(mktemp -d "$run/image.XXXX")
-  mkdir -p "$run/images"
   {
     echo FROM scratch
     for file; do cp "${file%%=*}" "$context"; echo "COPY $(basename "${file%%=*}") ${file#*=}"; done
     echo USER 65532:65532
     echo "ENTRYPOINT [\"${1#*=}\"]"
   } >"$context/Containerfile"
-  builder bud --isolation chroot --network host --timestamp 0 -q -t "$name" "$context" >/dev/null
-  rm -f "$archive"
-  builder push -q "$name" "docker-archive:$archive:$name" >/dev/null
+  buildah $storage bud --isolation chroot --network host --timestamp 0 -q -t "$name" "$context" >/dev/null
   rm -rf "$context"
+  ship "$name"
+}
+
+# ship loads an image of our storage.
+ship() { # NAME
+  local archive; archive=$run/images/$(tr '/:' '--' <<<"$1").tar
+  mkdir -p "$run/images"
+  rm -f "$archive"
+  buildah $storage push -q "$1" "docker-archive:$archive:$1" >/dev/null
   load "$archive"
 }
-builder() { buildah --storage-driver vfs --root "$RIG_HOME/buildah" --runroot "$run/buildah" "$@"; }
 
 load() {
   local n file
@@ -216,7 +226,8 @@ cgroups() { # removes those that the nodes have left
 }
 
 case ${1:-} in
-build | load | addons | down | image) "$@" ;;
+build | load | addons | down | image | ship) "$@" ;;
+storage) echo "$storage" ;;
 up) up "${2:-3}" ;;
 kubectl) "$@" ;;
 enter) shift; KUBECONFIG=$run/pki/admin.kubeconfig in_ns hub "$@" ;;
