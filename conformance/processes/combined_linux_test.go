@@ -77,10 +77,7 @@ const flap = time.Second
 // lasting lets a fault happen for as long as it is to.
 func (in *installation) lasting(t testing.TB, f fault) {
 	t.Helper()
-	lasts := f.lasts
-	if lasts == 0 {
-		lasts = *each
-	}
+	lasts := f.length()
 	if !f.flaps {
 		if end := f.begin(in); end != nil {
 			pause(t.Context(), lasts)

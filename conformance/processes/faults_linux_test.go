@@ -3,6 +3,7 @@
 package processes
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -35,6 +36,9 @@ type fault struct {
 	// begin lets it happen, and returns what ends it. Nil: it ends by itself.
 	begin func(*installation) (end func())
 }
+
+// length is for how long it lasts.
+func (f fault) length() time.Duration { return cmp.Or(f.lasts, *each) }
 
 // installation is a service on hosts of their own, with a bus of three servers
 // that keeps three copies.
@@ -328,6 +332,8 @@ type measured struct {
 func (in *installation) suffer(t *testing.T, f fault, name string) (m measured) {
 	in.well(t)
 	load := startMixed(t, in.cluster, name)
+	load.posts.expect(f.length())
+	load.users.expect(f.length())
 	began := time.Now()
 	in.lasting(t, f)
 	load.writers.progress(t, 30)

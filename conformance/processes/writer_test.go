@@ -20,10 +20,25 @@ type ledger struct {
 	acked    map[string]string    // text to id; no id: the writer was not told
 	at       map[string]time.Time // when the text was acknowledged
 	failures map[string]int       // why attempts failed
+	fault    time.Duration        // for how long a fault may hold writes back
 }
 
 func newLedger() *ledger {
 	return &ledger{attempts: map[string]bool{}, acked: map[string]string{}, at: map[string]time.Time{}, failures: map[string]int{}}
+}
+
+// expect says for how long a fault will hold writes back that has begun, or will.
+func (l *ledger) expect(fault time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fault = fault
+}
+
+// patience is how long a writer tries: what a fault lasts does not count.
+func (l *ledger) patience() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return patience + l.fault
 }
 
 func (l *ledger) attempt(text string) {
@@ -223,7 +238,7 @@ func (w *writer) write(ctx context.Context) error { return w.insist(ctx, w.try) 
 
 // insist tries until it succeeds, or ctx has ended.
 func (w *writer) insist(ctx context.Context, try func() error) error {
-	deadline := time.Now().Add(patience)
+	began := time.Now()
 	for {
 		err := try()
 		if err == nil || ctx.Err() != nil {
@@ -233,8 +248,8 @@ func (w *writer) insist(ctx context.Context, try func() error) error {
 		if refused, ok := errors.AsType[graphQLError](err); ok && !passing(refused) {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%s: nothing acknowledged for %s: %w", w.name, patience, err)
+		if most := w.ledger.patience(); time.Since(began) > most {
+			return fmt.Errorf("%s: nothing acknowledged for %s: %w", w.name, most, err)
 		}
 		pause(ctx, 20*time.Millisecond)
 	}
