@@ -3,14 +3,15 @@ package graphql
 import (
 	"context"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"tidings/auth"
 	"tidings/fault"
 	"tidings/internal/proc"
+	"tidings/quota"
 )
 
 // Admission bounds what a process does at once for its clients, so that one that is
@@ -19,8 +20,12 @@ import (
 // that is bounded, too. Queries have places of their own, since they need the
 // processor; mutations and SOAP calls wait for others most of the time, and have
 // eight times as many. And where all want the processor only so many of them are
-// admitted as it can serve (proc.Strain), queries being the first to be refused. All methods may run concurrently; nil
-// admits everything.
+// admitted as it can serve (proc.Strain), queries being the first to be refused.
+//
+// One caller has three quarters of the places at most, and of those who wait the
+// caller is next who has the fewest, so that who asks for a lot, or for what takes
+// long, leaves room for others. Callers are told apart as by quota.Name. All methods
+// may run concurrently; nil admits everything.
 type Admission struct {
 	queries, changes, calls *line
 	strain                  *proc.Strain
@@ -52,14 +57,14 @@ func NewAdmission(queries int, m *proc.Metrics, log *slog.Logger) *Admission {
 	m.Gauge("tidings_requests_running", "Queries, mutations and SOAP calls of clients that are at work.", func() float64 {
 		n := 0
 		for _, l := range lines {
-			n += len(l.places)
+			n += l.running()
 		}
 		return float64(n)
 	})
 	m.Gauge("tidings_requests_waiting", "Queries, mutations and SOAP calls of clients that wait for a place, for half a second at most.", func() float64 {
-		n := int64(0)
+		n := 0
 		for _, l := range lines {
-			n += l.waiting.Load()
+			n += l.queued()
 		}
 		return float64(n)
 	})
@@ -67,33 +72,35 @@ func NewAdmission(queries int, m *proc.Metrics, log *slog.Logger) *Admission {
 	return a
 }
 
-// Call admits a SOAP call; the caller calls leave when it is answered. The error is
-// UNAVAILABLE.
+// Call admits a SOAP call; the caller calls leave when it is answered. Nobody knows
+// yet who calls but by address. The error is UNAVAILABLE.
 func (a *Admission) Call(ctx context.Context) (leave func(), err error) {
 	if a == nil {
 		return func() {}, nil
 	}
-	return a.enter(ctx, a.calls, "soap")
+	return a.enter(ctx, a.calls, auth.Principal{}, "soap")
 }
 
 // operation admits a query or a mutation.
-func (a *Admission) operation(ctx context.Context, op *operation) (leave func(), err error) {
+func (a *Admission) operation(ctx context.Context, who auth.Principal, op *operation) (leave func(), err error) {
 	switch {
 	case a == nil:
 		return func() {}, nil
 	case op.kind == ast.Mutation:
-		return a.enter(ctx, a.changes, "mutation")
+		return a.enter(ctx, a.changes, who, "mutation")
 	}
-	return a.enter(ctx, a.queries, "query")
+	return a.enter(ctx, a.queries, who, "query")
 }
 
-func (a *Admission) enter(ctx context.Context, l *line, kind string) (leave func(), err error) {
+func (a *Admission) enter(ctx context.Context, l *line, who auth.Principal, kind string) (leave func(), err error) {
 	weight := 1.0
 	if l != a.queries {
 		weight = changesWeigh
 	}
-	if a.strain.Take(weight) && l.enter(ctx) {
-		return l.leave, nil
+	if a.strain.Take(weight) {
+		if leave, entered := l.enter(ctx, quota.Name(ctx, who)); entered {
+			return leave, nil
+		}
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -107,38 +114,6 @@ func (a *Admission) enter(ctx context.Context, l *line, kind string) (leave func
 
 // errOverloaded is what a client is told who came at the wrong moment.
 var errOverloaded = &fault.Error{Code: fault.Unavailable, Message: "the service has too much to do; try again in a moment", RetryAfter: 1}
-
-// line is a number of places, and those who wait for one.
-type line struct {
-	places  chan struct{}
-	waiting atomic.Int64
-}
-
-func newLine(places int) *line { return &line{places: make(chan struct{}, places)} }
-
-// enter reports whether there was a place in time. Who waits longest is next.
-func (l *line) enter(ctx context.Context) bool {
-	select {
-	case l.places <- struct{}{}:
-		return true
-	default:
-	}
-	defer l.waiting.Add(-1)
-	if l.waiting.Add(1) > int64(cap(l.places)) {
-		return false
-	}
-	wait := time.NewTimer(admissionWait)
-	defer wait.Stop()
-	select {
-	case l.places <- struct{}{}:
-		return true
-	case <-wait.C:
-	case <-ctx.Done():
-	}
-	return false
-}
-
-func (l *line) leave() { <-l.places }
 
 // overloaded is the response to an operation that was not admitted.
 func (e *Engine) overloaded(ctx context.Context, op *operation, err error) *Response {

@@ -82,7 +82,7 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.refuse(http.StatusMethodNotAllowed, fault.New(fault.BadRequest, "GET is for queries only: use POST"))
 		return
 	}
-	leave, err := e.options.Admission.operation(ctx, op)
+	leave, err := e.options.Admission.operation(ctx, who, op)
 	if err != nil {
 		a.respond(e.overloaded(ctx, op, err))
 		return

@@ -219,7 +219,7 @@ func (e *Engine) Execute(ctx context.Context, who auth.Principal, r Request) (an
 	if r.Trusted { // what asks for it was admitted
 		return e.execute(ctx, who, op)
 	}
-	leave, err := e.options.Admission.operation(ctx, op)
+	leave, err := e.options.Admission.operation(ctx, who, op)
 	if err != nil {
 		return *e.overloaded(ctx, op, err)
 	}

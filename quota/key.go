@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -23,6 +24,19 @@ func keyOf(c class, who auth.Principal, client netip.Addr) key {
 	}
 	sum := sha256.Sum256([]byte(name))
 	return key{class: c, digest: [16]byte(sum[:16])}
+}
+
+// Name tells callers apart within a process: one that says who it is by its subject,
+// another one by the network that it comes from (WithClient). Empty is one of whom
+// nothing is known.
+func Name(ctx context.Context, who auth.Principal) string {
+	switch client := Client(ctx); {
+	case !who.Anonymous():
+		return "subject " + who.Subject
+	case client.IsValid():
+		return Network(client)
+	}
+	return ""
 }
 
 // Network is what one caller has at its disposal: an address of IPv4, or the 64
