@@ -27,12 +27,14 @@ type Service struct {
 	HTTP *http.Client
 }
 
-// Operation is a GraphQL request. The members but Query may be empty.
+// Operation is a GraphQL request. All members may be empty, but one of Query, ID and
+// Extensions says which operation it is.
 type Operation struct {
-	Query     string          `json:"query"`
-	Variables json.RawMessage `json:"variables,omitempty"` // a JSON object
-	Name      string          `json:"operationName,omitempty"`
-	ID        string          `json:"documentId,omitempty"` // in the place of Query
+	Query      string          `json:"query,omitempty"`
+	Variables  json.RawMessage `json:"variables,omitempty"` // a JSON object
+	Name       string          `json:"operationName,omitempty"`
+	ID         string          `json:"documentId,omitempty"`
+	Extensions json.RawMessage `json:"extensions,omitempty"` // a JSON object; none of them count in a Watch
 }
 
 // Answer is what a service says to an operation.

@@ -89,7 +89,7 @@ as SOAP.`,
 	}
 	add(groupStart, initCommand(), p.devCommand(), p.shared("token", "Print a token of the development key"))
 	add(groupCall, p.queryCommand(), p.watchCommand())
-	add(groupContract, family("schema", "Print a schema's contract, and say what a change does",
+	add(groupContract, p.persistCommand(), family("schema", "Print a schema's contract, and say what a change does",
 		p.shared("schema print", "Print the expanded contract as SDL"),
 		p.shared("schema check", "Say what changes for clients, or which stored records do not fit")),
 		family("soap", "What partners of SOAP see, and who they are",
@@ -109,7 +109,7 @@ as SOAP.`,
 		p.shared("drain", "Empty the process on this machine before it ends"),
 		p.shared("revoke", "Take tokens back, in all processes"),
 		p.shared("erase", "Delete a record and erase at once what it was"))
-	root.AddCommand(p.shared("version", "Print which build this is"))
+	root.AddCommand(p.shared("version", "Print which build this is"), completionCommand(), p.manCommand())
 	return root
 }
 

@@ -216,7 +216,7 @@ func TestWhatIsNoCommandIsToldTheNearest(t *testing.T) {
 		"watch --nothing":           "unknown flag: --nothing; see tidings watch --help",
 		"dev":                       "name DIR",
 		"dev no/where":              "tidings init no/where",
-		"dev . --listn x": "did you mean --listen",
+		"dev . --listn x":           "did you mean --listen",
 		"watch {a} --transport tcp": "auto, wss or sse",
 		"query {a} --url ftp://x":   "is not of the form http://",
 		"query {a} --variables [1]": "no JSON object",

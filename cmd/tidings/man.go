@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// pagesInto writes the man pages of all commands into a directory. found: it is one.
+func (p program) pagesInto(root *cobra.Command, dir string) (found bool, err error) {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return false, nil
+	}
+	for _, c := range tree(root) {
+		if err := os.WriteFile(filepath.Join(dir, pageName(c)+".1"), p.page(c), 0o644); err != nil {
+			return true, err
+		}
+	}
+	return true, nil
+}
+
+// pageName is the name of a command's man page.
+func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
+
+// page is the man page of a command, for man(7).
+func (p program) page(c *cobra.Command) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, ".TH %s 1 \"\" Tidings \"Tidings\"\n.SH NAME\n%s \\- %s\n", roff(strings.ToUpper(pageName(c))), roff(pageName(c)), roff(c.Short))
+	if text := p.ownHelp(c); text != "" {
+		b.WriteString(".SH DESCRIPTION\n")
+		verbatim(&b, text)
+	} else {
+		fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n.SH DESCRIPTION\n", roff(useLine(c)))
+		paragraphs(&b, cmp.Or(c.Long, c.Short+"."))
+		flagList(&b, c)
+		if c.HasExample() {
+			b.WriteString(".SH EXAMPLES\n")
+			verbatim(&b, c.Example)
+		}
+	}
+	related(&b, c)
+	return b.Bytes()
+}
+
+// ownHelp is what a command says that reads its arguments by itself; empty for others.
+func (p program) ownHelp(c *cobra.Command) string {
+	if !c.DisableFlagParsing {
+		return ""
+	}
+	if c.Name() == "dev" {
+		return devUsage
+	}
+	return p.said(strings.Fields(c.CommandPath())[1:])
+}
+
+func flagList(b *bytes.Buffer, c *cobra.Command) {
+	title := ".SH OPTIONS\n"
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "help" && !f.Hidden {
+			fmt.Fprintf(b, "%s.TP\n.B %s\n%s\n", title, roff(flagName(f)), roff(f.Usage))
+			title = ""
+		}
+	})
+}
+
+// related names the commands beside and below.
+func related(b *bytes.Buffer, c *cobra.Command) {
+	var names []string
+	if c.HasParent() {
+		names = append(names, pageName(c.Parent()))
+	}
+	for _, s := range visible(c) {
+		names = append(names, pageName(s))
+	}
+	for i, name := range names {
+		names[i] = ".BR " + roff(name) + " (1)"
+	}
+	fmt.Fprintf(b, ".SH SEE ALSO\n%s\n", strings.Join(names, ",\n"))
+}
+
+// paragraphs are texts between empty lines, which man fills.
+func paragraphs(b *bytes.Buffer, text string) {
+	for i, part := range strings.Split(strings.TrimSpace(text), "\n\n") {
+		if i > 0 {
+			b.WriteString(".PP\n")
+		}
+		b.WriteString(roff(part) + "\n")
+	}
+}
+
+// verbatim are lines as they stand.
+func verbatim(b *bytes.Buffer, text string) {
+	b.WriteString(".nf\n" + roff(strings.Trim(text, "\n")) + "\n.fi\n")
+}
+
+// roff is a text for roff: what would be an instruction is none, and letters beyond
+// ASCII have their numbers.
+func roff(text string) string {
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`, `"`, `\(dq`, "\n.", "\n\\&.").Replace(text)
+	if strings.HasPrefix(text, ".") {
+		text = `\&` + text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if r < 0x80 {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, `\[u%04X]`, r)
+		}
+	}
+	return b.String()
+}
