@@ -27,7 +27,7 @@ var floors = map[string]int{
 	"xmltree":           2, // reads XML strictly into a tree, and writes text for it
 	"bus":               2, // moves bytes over NATS: Call/Serve, Append/Follow; builds every subject
 	"view":              2, // what the log says now, in SQL, indexed for reading
-	"client":            2, // speaks to a running service as its clients do
+	"client":            3, // speaks to a running service as its clients do
 	"quota":             3, // counts what each caller has used, in all processes together
 	"wssec":             3, // checks and makes what the header wsse:Security says: signatures, encryption, time
 	"revoke":            3, // tells all processes which tokens count no more

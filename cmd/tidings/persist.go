@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -147,8 +148,12 @@ func manifest(format string, list []persisted) ([]byte, error) {
 		}
 		of = byID
 	}
-	text, err := json.MarshalIndent(of, "", "  ")
-	return append(text, '\n'), err
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(of)
+	return out.Bytes(), err
 }
 
 // fits refuses documents that the schema does not allow.
