@@ -7,29 +7,29 @@ import (
 	"time"
 
 	"tidings/bus"
+	"tidings/fault"
 )
 
 const (
-	// busAgain is how often a bus that is not there is looked for.
+	// busAgain is how often it is tried again what the bus is not ready for.
 	busAgain = time.Second
-	// busTold is how often the log says that it is still not there.
+	// busTold is how often the log says that it still is not.
 	busTold = 15 * time.Second
 )
 
-// awaitBus opens the bus. Where somebody listens to why that is not possible yet
-// it waits until the servers are there: pods start in any order, and one that ends
-// because the bus is late is started again later and later. What a
-// setting is to blame for is an error at once.
-func (r *Rooms) awaitBus(ctx context.Context) (*bus.Bus, error) {
-	o := r.config.bus(r.role.onBus(), r.log)
-	o.Tracer = r.Tracer
+// await does what a start needs of the bus. Where somebody listens to why that is not
+// possible yet it tries until it is: pods start in any order, and one that ends
+// because the bus, or what is kept there, is late is started again later and later.
+// What a setting or a permission is to blame for is an error at once. Step may be
+// called several times.
+func (r *Rooms) await(ctx context.Context, step func(context.Context) error) error {
 	var told time.Time
 	again := time.NewTicker(busAgain)
 	defer again.Stop()
 	for {
-		b, err := bus.Open(ctx, o)
-		if err == nil || r.role.Waiting == nil || !errors.Is(err, bus.ErrAbsent) {
-			return b, err
+		err := step(ctx)
+		if err == nil || r.role.Waiting == nil || !late(err) {
+			return err
 		}
 		r.role.Waiting(err)
 		if time.Since(told) > busTold {
@@ -39,7 +39,31 @@ func (r *Rooms) awaitBus(ctx context.Context) (*bus.Bus, error) {
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 	}
+}
+
+// late reports whether time, or somebody else, cures an error of the bus: its servers
+// are not there yet, what they are to keep was not set up yet, or they do not answer
+// just now.
+func late(err error) bool {
+	switch {
+	case errors.Is(err, bus.ErrAbsent), errors.Is(err, bus.ErrNotSetUp):
+		return true
+	case errors.Is(err, bus.ErrDenied):
+		return false
+	}
+	return fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Timeout) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// awaitBus opens the bus.
+func (r *Rooms) awaitBus(ctx context.Context) (b *bus.Bus, err error) {
+	o := r.config.bus(r.role.onBus(), r.log)
+	o.Tracer = r.Tracer
+	err = r.await(ctx, func(ctx context.Context) error {
+		b, err = bus.Open(ctx, o)
+		return err
+	})
+	return b, err
 }

@@ -82,7 +82,8 @@ type Role struct {
 	// development; nil: nowhere but in the log.
 	Console io.Writer
 	// Waiting is told why the process cannot start yet, again and again, while it
-	// waits for the servers of the bus; nil: Open fails instead.
+	// waits for the servers of the bus, or for what is to be set up there; nil: Open
+	// fails instead.
 	Waiting func(why error)
 }
 
@@ -141,28 +142,36 @@ func (r *Rooms) open(ctx context.Context) (err error) {
 		return err
 	}
 	r.openAdmission()
-	if err := r.openBuckets(ctx); err != nil {
-		return err
-	}
-	if r.revoked, err = revoke.Open(ctx, r.Bus, r.Revoked, revoke.Options{Age: c.RevokedAge, Logger: r.log}); err != nil {
-		return err
-	}
-	if r.jobs, err = r.openJobs(ctx); err != nil {
-		return err
-	}
-	if err := r.checkBus(ctx); err != nil {
+	if err := r.await(ctx, r.openKept); err != nil {
 		return err
 	}
 	r.undelivered = soap.NewUndelivered(r.Bus, func() uint64 { return r.current().Feed.Now().Seq }, r.log)
-	if r.edition, err = r.build(ctx, model, nil); err != nil {
+	if err := r.await(ctx, func(ctx context.Context) error {
+		r.edition, err = r.build(ctx, model, nil)
+		return err
+	}); err != nil {
 		return err
 	}
-	if err := r.admit(ctx, model); err != nil {
+	if err := r.await(ctx, func(ctx context.Context) error { return r.admit(ctx, model) }); err != nil {
 		return err
 	}
 	r.measure()
 	r.sweepViews(ctx, r.edition.dir)
 	return nil
+}
+
+// openKept opens what is kept on the bus beside the log, and looks at how it is kept.
+func (r *Rooms) openKept(ctx context.Context) (err error) {
+	if err := r.openBuckets(ctx); err != nil {
+		return err
+	}
+	if r.revoked, err = revoke.Open(ctx, r.Bus, r.Revoked, revoke.Options{Age: r.config.RevokedAge, Logger: r.log}); err != nil {
+		return err
+	}
+	if r.jobs, err = r.openJobs(ctx); err != nil {
+		return err
+	}
+	return r.checkBus(ctx)
 }
 
 // LoadSchema compiles the schema directory. A schema with root fields that these

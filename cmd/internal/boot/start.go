@@ -13,7 +13,7 @@ import (
 // Start opens the rooms of a process, and its admin port before them, whose probes
 // tell why it takes long. admin is nil where there is none, and otherwise for
 // proc.Admin. Outside of development it waits for a bus that is not there
-// yet. rooms is nil, without an error, when ctx ended meanwhile.
+// yet, or was not set up. rooms is nil, without an error, when ctx ended meanwhile.
 func Start(ctx context.Context, c Config, role Role, log *slog.Logger) (rooms *Rooms, admin net.Listener, err error) {
 	if c.Admin != "" {
 		if admin, err = proc.Listen(c.Admin); err != nil {
