@@ -5,12 +5,15 @@ package queryui
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"tidings/schema"
 )
 
 const social = "../../examples/social"
@@ -35,6 +38,25 @@ func TestEachExampleOfServicesOfOnesOwnRuns(t *testing.T) {
 // Each rule for values has a field that an example must fill.
 func TestTheExamplesKeepTheRulesForValues(t *testing.T) {
 	walk(t, "examples", serve(t, "testdata/rules").url, "")
+}
+
+// Of schemas that are made to have everything in them, too.
+func TestTheExamplesOfEachSchemaAreOperationsOfIt(t *testing.T) {
+	dir := t.TempDir()
+	for _, of := range []string{social, "../../examples/telemetry", "../../examples/dashboard/schema", "../graphqljs/testdata/museum", "testdata/rules"} {
+		m, err := schema.Load(os.DirFS(of))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(of)+".graphql"), []byte(m.SDL), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "node", "--test", "examples.test.mjs")
+	cmd.Env = append(os.Environ(), "CONTRACTS="+dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 func TestALiveOperationGoesOnAfterTheServiceWasAway(t *testing.T) {

@@ -84,10 +84,28 @@ async function tokens() {
   await tab(page, "CreatePost").click();
   await run(page);
   await until(async () => /UNAUTHENTICATED|FORBIDDEN/.test(await answer(page)), () => answer(page));
+  await page.locator("#hint").waitFor();
+  await picture(page, "hint");
   await sign(page);
+  await page.locator("#hint").waitFor({ state: "detached" });
   await until(async () => /root · .*ADMIN/.test(await page.locator("#who").innerText()), () => page.locator("#who").innerText());
   await run(page);
   await until(async () => /"authorId": "root"/.test(await answer(page)), () => answer(page));
+
+  // In the headers of a tab it is good for that tab, and is not kept either.
+  await page.locator("#token").fill("");
+  await tab(page, "ListUsers").click();
+  await page.getByRole("button", { name: "Headers" }).click();
+  await page.evaluate(token => {
+    const headers = globalThis.__MONACO.editor.getModels().find(model => /header/.test(model.uri.path));
+    headers.setValue(JSON.stringify({ Authorization: "Bearer " + token }));
+  }, token);
+  const sent = page.waitForRequest(request => request.method() === "POST" && /ListUsers/.test(request.postData()));
+  await run(page);
+  assert.equal((await sent).headers().authorization, "Bearer " + token);
+  await until(async () => /"totalCount"/.test(await answer(page)), () => answer(page));
+  await until(() => page.evaluate(() => /ListUsers/.test(localStorage.getItem("graphiql:queries"))), "the history is not kept");
+  await sign(page);
 
   const places = await page.evaluate(() => [JSON.stringify(localStorage), document.cookie, location.href]);
   for (const place of places) assert.equal(place.includes(token.slice(-20)), false, "the token is in " + place.slice(0, 200));

@@ -2,7 +2,8 @@ import { HISTORY_PLUGIN } from "@graphiql/plugin-history";
 import { useGraphiQLActions } from "@graphiql/react";
 import { GraphiQL } from "graphiql";
 import { useEffect } from "react";
-import { Bar } from "./bar.jsx";
+import { Bar, Hint } from "./bar.jsx";
+import { storage } from "./kept.js";
 import { EXAMPLES_PLUGIN, follow } from "./list.jsx";
 import { LIVE_PLUGIN } from "./live.jsx";
 import { watch } from "./schema.js";
@@ -15,9 +16,10 @@ export function App({ list }) {
   return (
     <>
       <Bar />
+      <Hint />
       <main>
         <GraphiQL
-          fetcher={fetcher} plugins={plugins} defaultTabs={list.length ? list.slice(0, inTabs) : undefined}
+          fetcher={fetcher} storage={storage} plugins={plugins} defaultTabs={list.length ? list.slice(0, inTabs) : undefined}
           defaultEditorToolsVisibility="variables" shouldPersistHeaders={false} showPersistHeadersSettings={false} confirmCloseTab={() => true}
         >
           <GraphiQL.Footer><Fresh /></GraphiQL.Footer>

@@ -30,6 +30,17 @@ function Token() {
   );
 }
 
+// Hint says where a token comes from when an operation was refused for want of one.
+export function Hint() {
+  const { refused, token } = useShared();
+  if (!refused || token.trim()) return null;
+  return (
+    <p id="hint" role="status">
+      This wants somebody who is signed in. Paste a token above: the terminal in which the service runs shows <code>USER_TOKEN</code> and <code>ADMIN_TOKEN</code>.
+    </p>
+  );
+}
+
 // claims says what stands in a token. Whether it is good is for the service to say.
 function claims(token) {
   if (!token.trim()) return { text: "anonymous" };

@@ -1,7 +1,7 @@
 // Records that exist, for the inputs that must name one.
 import { getNamedType, isNonNullType, isObjectType } from "graphql";
 import { listOf } from "./examples.js";
-import { fetcher } from "./transport.js";
+import { ask } from "./transport.js";
 
 // referred resolves to the ids, each under the input and the field that it is for: { "CreateOfferInput.productId": "…" }.
 export async function referred(schema) {
@@ -9,7 +9,7 @@ export async function referred(schema) {
   if (!needs.length) return {};
   const query = `{ ${needs.map(({ list }, i) => `r${i}: ${list}(first: 1) { nodes { id } }`).join(" ")} }`;
   try {
-    const { data } = await fetcher({ query });
+    const { data } = await ask({ query });
     return Object.fromEntries(needs.flatMap(({ place }, i) => data?.[`r${i}`]?.nodes.map(({ id }) => [place, id]) ?? []));
   } catch {
     return {}; // the service is away: an example says what it answers

@@ -1,9 +1,10 @@
-// What the parts of the page share: settings, which last for the session, and how the live operation is doing.
+// What the parts of the page share: settings, which last for the session, whether the last answer refused an anonymous
+// caller, and how the live operation is doing.
 import { useSyncExternalStore } from "react";
 
 const kept = { token: "", transport: "websocket" };
 const quiet = { phase: "idle", detail: "", count: 0, resumed: 0, cursor: "", events: [] };
-let state = { ...quiet, ...kept };
+let state = { ...quiet, ...kept, refused: false };
 for (const key in kept) state[key] = sessionStorage.getItem("tidings." + key) ?? kept[key];
 
 const listeners = new Set();

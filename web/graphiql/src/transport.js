@@ -11,10 +11,11 @@ const endpoint = new URL(location.pathname, location.href);
 // fetcher sends what GraphiQL gives it.
 export function fetcher(request, { headers, documentAST } = {}) {
   const live = documentAST && getOperationAST(documentAST, request.operationName)?.operation === "subscription";
-  return live ? { subscribe: sink => ({ unsubscribe: follow(request, headers, sink) }) } : ask(request, headers);
+  return live ? { subscribe: sink => ({ unsubscribe: follow(request, headers, sink) }) } : ask(request, headers).then(noted);
 }
 
-async function ask(request, headers) {
+// ask resolves to the result of a query or a mutation.
+export async function ask(request, headers) {
   const accept = "application/graphql-response+json, application/json";
   const response = await fetch(endpoint, {
     method: "POST", credentials: "omit", headers: { ...said(headers), accept, "content-type": "application/json" }, body: JSON.stringify(request),
@@ -25,6 +26,12 @@ async function ask(request, headers) {
   } catch {
     throw new Error(`The service answered ${response.status}: ${text.slice(0, 200)}`);
   }
+}
+
+// noted notes whether a result says that somebody must be known.
+function noted(result) {
+  set({ refused: !get().token.trim() && !!result.errors?.some(({ extensions }) => /^(UNAUTHENTICATED|FORBIDDEN)$/.test(extensions?.code)) });
+  return result;
 }
 
 // said are the headers of a request: those of the editor, and the token unless they say who calls.
@@ -49,12 +56,13 @@ function follow(request, headers, sink) {
   const stop = client.subscribe(request, {
     next: result => {
       if (over) return;
-      happened(result);
+      happened(noted(result));
       sink.next(result);
     },
     error: cause => {
       if (over) return;
       const error = failure(cause);
+      noted(error);
       end({ phase: "failed", detail: error.message ?? "refused" });
       sink.error(error);
     },
