@@ -5,7 +5,7 @@ SHELL := /bin/bash
 export GORACE := atexit_sleep_ms=0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-.PHONY: run build test help ci format vet staticcheck generated configuration licences ui manifests alerts vulncheck race conformance postgres clients soap-clients chaos kubernetes bench fuzz container-tools image dist
+.PHONY: run build test help ci format vet staticcheck generated configuration licences ui manifests alerts vulncheck race conformance postgres clients soap-clients chaos kubernetes bench fuzz container-tools image dist docs-tools docs-site
 
 run: build ## start everything in one process on :8080, with the example schema
 	bin/api --dev --schema examples/social --data $(or $(DATA),data)
@@ -128,6 +128,14 @@ fuzz: ## run every fuzz target for FUZZTIME
 	    echo "$$pkg $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; done; done
 
 # ---- what is given to others: docs/release.md
+
+docs-tools: ## install what makes a site of the documentation
+	@command -v mkdocs >/dev/null && test -d /usr/share/mkdocs/themes/material || \
+	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends mkdocs mkdocs-material)
+conformance: docs-tools # for conformance/docs
+
+docs-site: docs-tools ## build docs/ as a site in dist/site; SOURCE=https://... is where its links to other files lead
+	mkdocs build -q -f deploy/site/mkdocs.yml
 
 container-tools: ## install what builds and runs images without an engine
 	@command -v buildah >/dev/null && command -v podman >/dev/null && command -v runc >/dev/null || \
