@@ -8,7 +8,7 @@ import (
 )
 
 // Clients are genqlient's: one for queries and mutations, and one for subscriptions,
-// which is to be started and closed.
+// which is to be started.
 func Clients(url, token string) (graphql.Client, graphql.WebSocketClient) {
 	http := &http.Client{Transport: bearer(token)}
 	params := graphql.WithConnectionParams(map[string]any{"authToken": token})

@@ -14,14 +14,15 @@ import (
 )
 
 // Dialer is given to graphql.NewClientUsingWebSocket. When a connection ends it
-// makes another, until the client is closed: each subscription is repeated with the
-// cursor of the last result that came, so that none is missed and none comes twice.
-// A connection that is refused for good (its token counts no more, for example) is
-// the client's error. A subscription is over with a result that has errors, or that
-// has nothing; its channel stays open. The zero value can be used.
+// makes another, as long as the context that the client's Start was given: each
+// subscription is repeated with the cursor of the last result that came, so that none
+// is missed and none comes twice. When the context ends, or a connection is refused
+// for good (its token counts no more, for example), Start's channel of errors says so.
+// A subscription is over with a result that has errors, or that has nothing. The zero
+// value can be used.
 //
-// End subscriptions with the client's Close alone: genqlient 0.8.1 panics when it is
-// called after Unsubscribe.
+// Take results until that channel has told an error, and do not call the client's
+// Close: genqlient 0.8.1 waits for ever, or panics, when something comes meanwhile.
 type Dialer struct {
 	websocket.Dialer
 	Pause time.Duration // between attempts; 0: a second
@@ -30,13 +31,13 @@ type Dialer struct {
 // silence is how long a connection may say nothing: the service pings every 20 s.
 const silence = 50 * time.Second
 
-// DialContext opens a connection. The context is for this one alone.
+// DialContext opens a connection, and others after it until the context ends.
 func (d *Dialer) DialContext(ctx context.Context, url string, header http.Header) (graphql.WSConn, error) {
-	c := &conn{pause: d.Pause, running: map[string]json.RawMessage{}}
+	c := &conn{ctx: ctx, pause: d.Pause, running: map[string]json.RawMessage{}}
 	if c.pause == 0 {
 		c.pause = time.Second
 	}
-	c.dial = func(ctx context.Context) (*websocket.Conn, error) {
+	c.dial = func() (*websocket.Conn, error) {
 		ws, _, err := d.Dialer.DialContext(ctx, url, header)
 		if err != nil {
 			return nil, err
@@ -49,20 +50,18 @@ func (d *Dialer) DialContext(ctx context.Context, url string, header http.Header
 		return ws, ws.SetReadDeadline(time.Now().Add(silence))
 	}
 	var err error
-	if c.ws, err = c.dial(ctx); err != nil {
+	if c.ws, err = c.dial(); err != nil {
 		return nil, err
 	}
-	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() { c.Close() })
 	return c, nil
 }
 
 // conn is one connection after the other. One goroutine reads; any may write.
 type conn struct {
-	dial   func(context.Context) (*websocket.Conn, error)
-	pause  time.Duration
-	ctx    context.Context // until it is closed
-	cancel context.CancelFunc
-	queue  [][]byte // read, and not yet told; the reader's
+	dial  func() (*websocket.Conn, error)
+	ctx   context.Context
+	pause time.Duration
 
 	mu      sync.Mutex
 	ws      *websocket.Conn
@@ -80,16 +79,14 @@ type message struct {
 // ReadMessage returns the next message that is meant for the client.
 func (c *conn) ReadMessage() (kind int, text []byte, err error) {
 	for {
-		if len(c.queue) > 0 {
-			text, c.queue = c.queue[0], c.queue[1:]
-			return websocket.TextMessage, text, nil
-		}
 		c.mu.Lock()
 		ws := c.ws
 		c.mu.Unlock()
 		if _, text, err = ws.ReadMessage(); err == nil {
-			err = c.take(text)
-		} else if c.ctx.Err() == nil && !websocket.IsCloseError(err, 4400, 4401, 4403, 4406, 4409, 4429) {
+			if text, err = c.take(text); text != nil {
+				return websocket.TextMessage, text, nil
+			}
+		} else if !websocket.IsCloseError(err, 4400, 4401, 4403, 4406, 4409, 4429) {
 			err = c.again()
 		}
 		if err != nil {
@@ -106,7 +103,7 @@ func (c *conn) again() error {
 			return c.ctx.Err()
 		case <-time.After(c.pause):
 		}
-		ws, err := c.dial(c.ctx)
+		ws, err := c.dial()
 		if err != nil {
 			continue
 		}
@@ -115,7 +112,7 @@ func (c *conn) again() error {
 		c.ws.Close()
 		c.ws = ws
 		c.send(websocket.TextMessage, c.init)
-		if c.ctx.Err() != nil { // closed meanwhile
+		if c.ctx.Err() != nil { // meanwhile
 			ws.Close()
 		}
 		return nil
@@ -129,11 +126,11 @@ func (c *conn) send(kind int, text []byte) {
 	_ = c.ws.WriteMessage(kind, text)
 }
 
-// take notes what a message says, and queues what the client is told of it.
-func (c *conn) take(text []byte) error {
+// take notes what a message says, and returns what the client is told; nil: nothing.
+func (c *conn) take(text []byte) (told []byte, err error) {
 	var m message
 	if err := json.Unmarshal(text, &m); err != nil {
-		return err
+		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,23 +138,22 @@ func (c *conn) take(text []byte) error {
 	case "connection_ack":
 		if c.acked {
 			c.repeat()
-			return nil
+			return nil, nil
 		}
 		c.acked = true
 	case "next":
 		c.running[m.ID] = after(c.running[m.ID], m.Payload)
 	case "error": // which the client takes for a result
 		delete(c.running, m.ID)
-		text, _ = json.Marshal(message{ID: m.ID, Type: "next", Payload: json.RawMessage(`{"errors":` + string(m.Payload) + `}`)})
+		return json.Marshal(message{ID: m.ID, Type: "next", Payload: json.RawMessage(`{"errors":` + string(m.Payload) + `}`)})
 	case "complete": // after which the client panics when it is closed
 		delete(c.running, m.ID)
-		text, _ = json.Marshal(message{ID: m.ID, Type: "next", Payload: json.RawMessage(`{"data":null}`)})
+		return json.Marshal(message{ID: m.ID, Type: "next", Payload: json.RawMessage(`{"data":null}`)})
 	case "ping": // which the client takes for a result of nothing
 		c.send(websocket.TextMessage, []byte(`{"type":"pong"}`))
-		return nil
+		return nil, nil
 	}
-	c.queue = append(c.queue, text)
-	return nil
+	return text, nil
 }
 
 // repeat sends what runs. Its caller holds mu.
@@ -186,9 +182,6 @@ func after(payload, result json.RawMessage) json.RawMessage {
 
 // WriteMessage sends a message, or has it sent by the next connection.
 func (c *conn) WriteMessage(kind int, text []byte) error {
-	if kind == websocket.CloseMessage { // the client closes
-		c.cancel()
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var m message
@@ -206,9 +199,8 @@ func (c *conn) WriteMessage(kind int, text []byte) error {
 	return nil
 }
 
-// Close ends the connection, and whatever waits for another.
+// Close ends the connection.
 func (c *conn) Close() error {
-	c.cancel()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ws.Close()

@@ -1,6 +1,7 @@
 package social_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -11,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/Khan/genqlient/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"tidings/conformance/typed/go/live"
@@ -84,111 +84,118 @@ func TestAFieldThatIsRefusedIsNilAndSaysWhy(t *testing.T) {
 
 func TestASubscriptionMissesNothingWhenItsConnectionEnds(t *testing.T) {
 	url := service(t)
-	direct, _ := live.Clients(url, os.Getenv("DORA"))
-	way := relay(t, strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/graphql"))
-	_, sockets := live.Clients("http://"+way.addr+"/graphql", os.Getenv("DORA"))
-	dora := "dora"
-	if _, _, err := social.Sign(t.Context(), direct, &social.CreateUserInput{Name: "Dora", Email: "dora@example.org"}); err != nil {
-		t.Fatal(err)
-	}
-	errs, err := sockets.Start(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer sockets.Close()
-	changes, _, err := social.PostChanged(t.Context(), sockets, &social.PostFilter{AuthorId: &social.IDFilter{Eq: &dora}})
-	if err != nil {
+	dora, _ := live.Clients(url, os.Getenv("DORA"))
+	if _, _, err := social.Sign(t.Context(), dora, &social.CreateUserInput{Name: "Dora", Email: "dora@example.org"}); err != nil {
 		t.Fatal(err)
 	}
 	write := func(title string) string {
 		t.Helper()
-		written, _, err := social.Write(t.Context(), direct, &social.CreatePostInput{Title: title})
+		written, _, err := social.Write(t.Context(), dora, &social.CreatePostInput{Title: title})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return written.CreatePost.Id
 	}
-	next := func() (told string) {
-		t.Helper()
+	way := relay(t, strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/graphql"))
+	told := make(chan string, 1000)
+	ctx, cancel := context.WithCancel(t.Context())
+	var following sync.WaitGroup
+	following.Go(func() {
+		author := "dora"
+		mine := &social.PostFilter{AuthorId: &social.IDFilter{Eq: &author}}
+		err := follow(ctx, "http://"+way.addr+"/graphql", os.Getenv("DORA"), mine, func(kind social.ChangeKind, post *social.Written) {
+			if post == nil {
+				post = &social.Written{}
+			}
+			told <- strings.TrimSpace(string(kind) + " " + post.Title)
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+	defer following.Wait()
+	defer cancel()
+	for begun := false; !begun; { // what is written before the service has the subscription is not told
+		write("warm")
 		select {
-		case c := <-changes:
-			if c.Errors != nil {
-				t.Fatal(c.Errors)
-			}
-			if post := c.Data.PostChanged.Post; post != nil {
-				told = " " + post.Title
-			}
-			return string(c.Data.PostChanged.Kind) + told
-		case err := <-errs:
-			t.Fatal(err)
-		case <-time.After(30 * time.Second):
+		case <-told:
+			begun = true
+		case <-time.After(100 * time.Millisecond):
 		}
-		return "nothing"
 	}
-	begin := func() { // what is written before the service has the subscription is not told
-		for range 100 {
-			write("warm")
-			select {
-			case <-changes:
-				return
-			case <-time.After(100 * time.Millisecond):
-			}
-		}
-		t.Fatal("it does not begin")
-	}
-	begin()
 	way.cut()
 	first := write("first")
 	write("second")
-	if _, _, err := social.Remove(t.Context(), direct, &social.DeletePostInput{Id: first}); err != nil {
+	if _, _, err := social.Remove(t.Context(), dora, &social.DeletePostInput{Id: first}); err != nil {
 		t.Fatal(err)
 	}
 	write("third")
-	var told []string
-	for len(told) == 0 || told[len(told)-1] != "CREATED third" {
-		if one := next(); one != "CREATED warm" {
-			told = append(told, one)
+	want := []string{"CREATED first", "CREATED second", "DELETED", "CREATED third"}
+	for _, one := range want {
+		got := "CREATED warm"
+		for got == "CREATED warm" {
+			select {
+			case got = <-told:
+			case <-time.After(30 * time.Second):
+				t.Fatalf("it was not told of %q", one)
+			}
 		}
-		if len(told) > 4 {
-			break
+		if got != one {
+			t.Fatalf("it was told %q, not %q", got, one)
 		}
 	}
-	if want := []string{"CREATED first", "CREATED second", "DELETED", "CREATED third"}; !slices.Equal(told, want) {
-		t.Errorf("it was told %v", told)
+}
+
+// follow tells of what happens to posts until the context ends. A post is nil when it
+// was deleted.
+func follow(ctx context.Context, url, token string, filter *social.PostFilter, tell func(social.ChangeKind, *social.Written)) (failed error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	_, sockets := live.Clients(url, token)
+	errs, err := sockets.Start(ctx)
+	if err != nil {
+		return err
+	}
+	changes, _, err := social.PostChanged(ctx, sockets, filter)
+	if err != nil {
+		return err
+	}
+	for {
+		select {
+		case c := <-changes:
+			if c.Errors != nil {
+				failed = c.Errors
+				cancel() // and take what comes until it has ended
+				continue
+			}
+			change := c.Data.PostChanged
+			if change.Post == nil {
+				tell(change.Kind, nil)
+			} else {
+				tell(change.Kind, &change.Post.Written)
+			}
+		case err := <-errs: // the context has ended, or there will be no other connection
+			if failed == nil {
+				failed = err
+			}
+			return failed
+		}
 	}
 }
 
 // A subscription that is refused tells of it like any other error; genqlient alone
 // would take it for the end of the connection.
 func TestASubscriptionThatIsRefusedSaysWhy(t *testing.T) {
-	_, sockets := live.Clients(service(t), os.Getenv("DORA"))
-	errs, err := sockets.Start(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer sockets.Close()
 	in := make([]string, 5000) // more than a list may have
 	for i := range in {
 		in[i] = "x"
 	}
-	changes, _, err := social.PostChanged(t.Context(), sockets, &social.PostFilter{AuthorId: &social.IDFilter{In: in}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case c := <-changes:
-		var list gqlerror.List
-		if !errors.As(c.Errors, &list) || list[0].Extensions["code"] == nil {
-			t.Errorf("%+v", c)
-		}
-	case err := <-errs:
-		t.Fatal(err)
-	case <-time.After(30 * time.Second):
-		t.Fatal("nothing is told")
+	err := follow(t.Context(), service(t), os.Getenv("DORA"), &social.PostFilter{AuthorId: &social.IDFilter{In: in}}, nil)
+	var list gqlerror.List
+	if !errors.As(err, &list) || list[0].Extensions["code"] == nil {
+		t.Errorf("%v", err)
 	}
 }
-
-var _ graphql.Dialer = &live.Dialer{}
 
 // way is a way to the service that can be cut.
 type way struct {
