@@ -145,7 +145,7 @@ type ledger struct {
 	slowest      time.Duration        // from sending, retries included, to the acknowledgement
 	requests     int
 	failures     map[string]int // of writes, by reason; each was sent again
-	samples      []string       // the first of them, in their own words
+	samples      []string       // the first of each, in their own words
 	reads        int
 	readFailures map[string]int
 }
@@ -190,7 +190,7 @@ func (l *load) attempt(ctx context.Context, client *http.Client, token, title st
 			return true
 		}
 		g.failures[reason(err)]++
-		if len(g.samples) < 5 {
+		if g.failures[reason(err)] <= 3 {
 			g.samples = append(g.samples, fmt.Sprintf("%s after %s, try %d of %s: %v", time.Now().Format("15:04:05.000"), round(time.Since(began)), try+1, title, err))
 		}
 		g.mu.Unlock()
