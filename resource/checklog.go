@@ -64,6 +64,9 @@ type Dangling struct {
 	To    string `json:"to"`    // the id that it names
 }
 
+// String tells the reference in one line.
+func (d Dangling) String() string { return fmt.Sprintf("%s %q: %s is %q", d.Type, d.ID, d.Field, d.To) }
+
 // Reservation is a unique value, by the digest in its subject.
 type Reservation struct {
 	Type  string `json:"type"`
@@ -203,9 +206,7 @@ func digest16(s string) [16]byte {
 
 // record looks whether a record's unique values are reserved for it.
 func (c *checker) record(ctx context.Context, typ, id string, raw []byte) error {
-	if r := c.model.Resource(typ); r != nil && len(r.Referrers) > 0 {
-		c.there[digest16(c.bus.Subjects().Record(typ, id))] = struct{}{}
-	}
+	c.stands(typ, id)
 	for _, u := range uniquesOf(c.model.Resource(typ), raw) {
 		r := Reservation{Type: typ, Field: u.Field, ID: id, Hash: u.Hash}
 		h, reserved := c.reserved[r.key()]
@@ -239,9 +240,36 @@ func (c *checker) record(ctx context.Context, typ, id string, raw []byte) error 
 	return nil
 }
 
+// stands notes that a record is there, if others may refer to it by rule.
+func (c *checker) stands(typ, id string) {
+	if r := c.model.Resource(typ); r != nil && len(r.Referrers) > 0 {
+		c.there[digest16(c.bus.Subjects().Record(typ, id))] = struct{}{}
+	}
+}
+
+// dangling looks for references by rule alone.
+func (c *checker) dangling(ctx context.Context) error {
+	if !c.refers() {
+		return nil
+	}
+	err := eachRecord(ctx, c.bus, c.found.Seq, func(typ, id string, _ []byte) error {
+		c.stands(typ, id)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.references(ctx)
+}
+
+// refers reports whether the schema has references by rule.
+func (c *checker) refers() bool {
+	return slices.ContainsFunc(c.model.Resources, func(r *schema.Resource) bool { return len(r.References) > 0 })
+}
+
 // references looks whether those to which records refer by rule are there.
 func (c *checker) references(ctx context.Context) error {
-	if !slices.ContainsFunc(c.model.Resources, func(r *schema.Resource) bool { return len(r.References) > 0 }) {
+	if !c.refers() {
 		return nil
 	}
 	return eachRecord(ctx, c.bus, c.found.Seq, func(typ, id string, raw []byte) error {

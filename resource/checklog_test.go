@@ -121,6 +121,11 @@ type Cap @resource @auth(requires: [ANYONE], on: [READ, CREATE, UPDATE, DELETE])
 	if found.DanglingCount != 1 || found.Dangling[0].ID != "b" || found.Flaws() != 1 {
 		t.Errorf("%+v", found)
 	}
+	// So does a look at what a schema that is to come would find; it refuses nothing.
+	inspected, err := resource.Inspect(t.Context(), s.Bus, s.Model)
+	if err != nil || inspected.DanglingCount != 1 || inspected.Dangling[0] != found.Dangling[0] || inspected.Flawed != 0 || inspected.Err() != nil {
+		t.Errorf("%+v, %v", inspected, err)
+	}
 	// Versions are those that are told, of deletions too.
 	version := func() string {
 		t.Helper()

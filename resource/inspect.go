@@ -34,6 +34,11 @@ type Inspection struct {
 	Flawed int `json:"flawed"`
 	// Findings by type and field.
 	Findings []Finding `json:"findings"`
+	// Dangling are the references with a rule of deletion whose record is not
+	// there, the first MaxNamed of them. They are no flaw of the records: a rule
+	// that is added later leaves them as they are. Nil when nobody has looked.
+	Dangling      []Dangling `json:"dangling,omitempty"`
+	DanglingCount int        `json:"danglingCount"`
 }
 
 // maxIDs is how many records a finding names.
@@ -43,13 +48,23 @@ const maxIDs = 10
 // which the schema would make invalid. It writes nothing; others may write
 // meanwhile, and what they write after Inspect has begun is not looked at. Its
 // memory grows with the number of values of unique fields (16 bytes and an id
-// for each).
+// for each), and of records to which others refer by a rule (16 bytes).
 func Inspect(ctx context.Context, b *bus.Bus, m *schema.Model) (Inspection, error) {
 	_, last, err := b.State(ctx)
 	if err != nil {
 		return Inspection{}, err
 	}
-	return inspect(ctx, b, m, last, func(string) bool { return true })
+	found, err := inspect(ctx, b, m, last, func(string) bool { return true })
+	if err != nil {
+		return Inspection{}, err
+	}
+	c := newChecker(b, m, nil)
+	c.found.Seq = last
+	if err := c.dangling(ctx); err != nil {
+		return Inspection{}, fmt.Errorf("look for references that lead nowhere: %w", err)
+	}
+	found.Dangling, found.DanglingCount = c.found.Dangling, c.found.DanglingCount
+	return found, nil
 }
 
 // inspect looks at the records up to a position, and for duplicates of the

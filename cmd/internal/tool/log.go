@@ -148,10 +148,7 @@ func checked(c resource.LogCheck) string {
 	section(c.UnreservedCount, len(c.Unreserved), "unique values of records that are not reserved: another record could take them",
 		"$0 log repair reserves them", func(i int) string { return reservation(c.Unreserved[i]) })
 	section(c.DanglingCount, len(c.Dangling), "references to records that are not there",
-		"change or delete the records that refer, or import the others", func(i int) string {
-			d := c.Dangling[i]
-			return fmt.Sprintf("%s %q: %s is %q", d.Type, d.ID, d.Field, d.To)
-		})
+		"change or delete the records that refer, or import the others", func(i int) string { return c.Dangling[i].String() })
 	section(c.Records.Flawed, len(c.Records.Findings), "records that do not fit the schema",
 		"docs/schema.md, Changing a schema", func(i int) string { return c.Records.Findings[i].String() })
 	if c.Backward > 0 {

@@ -275,6 +275,12 @@ func (c check) findings(found resource.Inspection) error {
 	if found.Flawed == 0 {
 		fmt.Fprintf(&b, "all stored records fit the schema: %d\n", found.Records)
 	}
+	if found.DanglingCount > 0 {
+		fmt.Fprintf(&b, "references to records that are not there, which stay as they are until they are changed: %d\n", found.DanglingCount)
+	}
+	for _, d := range found.Dangling {
+		fmt.Fprintf(&b, "  %s\n", d)
+	}
 	_, err := io.WriteString(c.call.Stdout, b.String())
 	return err
 }
