@@ -1,8 +1,6 @@
 package docs_test
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"testing"
@@ -15,12 +13,8 @@ var codes = regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\|")
 
 func TestThePageOfErrorsHasEveryCodeOnce(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join(root, "docs/errors.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var documented []fault.Code
-	for _, m := range codes.FindAllStringSubmatch(string(text), -1) {
+	for _, m := range codes.FindAllStringSubmatch(text(t, "docs/errors.md"), -1) {
 		documented = append(documented, fault.Code(m[1]))
 	}
 	want := fault.Codes()

@@ -89,7 +89,7 @@ func run(t *testing.T, page []docs.Block) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	// Processes that the page has started end with the first of its own.
-	cmd := exec.CommandContext(ctx, "unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "bash")
+	cmd := exec.CommandContext(ctx, "unshare", append(namespaces(), "bash")...)
 	cmd.Dir, cmd.Stdin = work, strings.NewReader(s.text.String())
 	cmd.Env = append(os.Environ(), "HOME="+work, "PATH="+bin+":"+os.Getenv("PATH"))
 	var log bytes.Buffer
@@ -102,6 +102,16 @@ func run(t *testing.T, page []docs.Block) {
 	for i, b := range page {
 		compare(t, out, page, i, b)
 	}
+}
+
+// namespaces are the flags of unshare. Who is not root becomes it in a namespace of
+// users, where the system lets everybody make one.
+func namespaces() []string {
+	flags := []string{"--net", "--pid", "--fork", "--kill-child", "--mount-proc"}
+	if os.Geteuid() != 0 {
+		flags = append(flags, "--map-root-user")
+	}
+	return flags
 }
 
 // script is a page as commands for bash.
