@@ -62,3 +62,25 @@ func TestWhatIsNoSubcommandIsToldWhereTheyAre(t *testing.T) {
 		}
 	}
 }
+
+// Scripts tell a call that is wrong in itself, and has done nothing, by status 2 from
+// one that has failed or found something.
+func TestWhatIsCalledWronglyEndsWithStatus2(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	for _, args := range []string{
+		"--nothing", "serve", "--drain-window soon", "--log-level loud",
+		"token", "token --nothing", "token --sub a --roles KING", "token --sub a --ttl 0s", "token --sub a more",
+		"version nothing", "drain --nothing", "drain nothing", "revoke", "revoke --nothing", "revoke --before soon", "revoke --jti a more",
+		"erase", "erase --type User", "erase --nothing", "bus nothing", "bus setup --nothing",
+		"soap nothing", "soap secret --nothing", "soap lock --nothing", "soap check --nothing",
+		"schema", "schema nothing", "schema print --nothing", "schema check", "schema check a b --format xml",
+		"log nothing", "log check --nothing", "log check --format xml", "export more", "export --nothing", "import", "import --nothing x",
+	} {
+		var out strings.Builder
+		err := run(t.Context(), strings.Fields(args), []string{"TIDINGS_DATA=" + data}, &out, io.Discard)
+		if status := tool.StatusOf(err); err == nil || status != 2 {
+			t.Errorf("api %s: status %d, %v", args, status, err)
+		}
+	}
+}

@@ -19,7 +19,7 @@ func main() {
 	defer cancel()
 	if err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "worker:", err)
-		os.Exit(1)
+		os.Exit(boot.StatusOf(err))
 	}
 }
 
@@ -43,7 +43,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return err
 	}
 	if c.NATSURL == "" {
-		return errors.New("TIDINGS_NATS_URL is not set: a worker needs the bus that the api processes use; api alone has a worker of its own")
+		return boot.Usage(errors.New("TIDINGS_NATS_URL is not set: a worker needs the bus that the api processes use; api alone has a worker of its own"))
 	}
 	log, err := c.Logger(stderr)
 	if err != nil {

@@ -68,12 +68,16 @@ func (s *Strain) Share() float64 {
 	if s == nil {
 		return 1
 	}
-	if since := time.Since(time.Unix(0, s.looked.Load())); since >= lookEvery && s.looking.TryLock() {
-		s.look(since)
+	if s.sinceLook() >= lookEvery && s.looking.TryLock() {
+		if since := s.sinceLook(); since >= lookEvery { // another one may have looked meanwhile
+			s.look(since)
+		}
 		s.looking.Unlock()
 	}
 	return math.Float64frombits(s.share.Load())
 }
+
+func (s *Strain) sinceLook() time.Duration { return time.Since(time.Unix(0, s.looked.Load())) }
 
 func (s *Strain) look(since time.Duration) {
 	s.looked.Store(time.Now().UnixNano())

@@ -1,6 +1,7 @@
 package proc_test
 
 import (
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,4 +80,24 @@ func TestGoTellsHowLongGoroutinesWait(t *testing.T) {
 		}
 		<-tick.C
 	}
+}
+
+// However many ask at once, the share changes once in a tenth of a second.
+func TestStrainIsLookedAtOnceAtATime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		looks := 0 // under the lock of a look
+		s := proc.NewStrain(func() time.Duration { looks++; return time.Second }, func() time.Duration { return -1 })
+		for range 50 {
+			<-time.After(100 * time.Millisecond)
+			var asking sync.WaitGroup
+			for range 20 {
+				asking.Go(func() { s.Take(1) })
+			}
+			asking.Wait()
+		}
+		if looks != 50 {
+			t.Errorf("%d looks in 50 tenths of a second", looks)
+		}
+	})
 }

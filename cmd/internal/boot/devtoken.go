@@ -12,7 +12,7 @@ import (
 func (c Config) DevToken(sub, roles string, ttl time.Duration) (string, error) {
 	set, err := auth.ParseRoles(strings.Split(roles, ",")...)
 	if err != nil {
-		return "", err
+		return "", Usage(err)
 	}
 	secret := []byte(c.JWTSecret)
 	if len(secret) == 0 {

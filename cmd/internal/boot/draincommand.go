@@ -26,10 +26,10 @@ func DrainCommand(ctx context.Context, program string, args, environ []string, s
 	if err := set.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil
 	} else if err != nil {
-		return err
+		return Usage(err)
 	}
 	if set.NArg() > 0 {
-		return fmt.Errorf("unknown argument %q; see %s drain --help", set.Arg(0), program)
+		return Usage(fmt.Errorf("unknown argument %q; see %s drain --help", set.Arg(0), program))
 	}
 	base, err := AdminURL(program, *admin, environ)
 	if err != nil {

@@ -21,8 +21,13 @@ var ErrHelp = flag.ErrHelp
 // ReadConfig reads the variables, then the flags. Unknown names are refused:
 // a setting that is misspelt must not be silently without effect. What a worker
 // has no use for it takes nevertheless, so that all processes of a deployment may
-// be told the same.
+// be told the same. An error is a UsageError.
 func ReadConfig(program string, args, environ []string, print func(format string, a ...any)) (Config, error) {
+	c, err := readConfig(program, args, environ, print)
+	return c, Usage(err)
+}
+
+func readConfig(program string, args, environ []string, print func(format string, a ...any)) (Config, error) {
 	var c Config
 	given, err := variables(environ)
 	if err != nil {

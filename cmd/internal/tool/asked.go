@@ -57,7 +57,7 @@ func versionCommand(_ context.Context, c Call) error {
 	case asked(c.Args):
 		return c.usage(versionUsage)
 	case len(c.Args) > 0:
-		return fmt.Errorf("unknown argument %q; see %s version --help", c.Args[0], c.Program)
+		return boot.Usage(fmt.Errorf("unknown argument %q; see %s version --help", c.Args[0], c.Program))
 	}
 	_, err := boot.ReadConfig(c.Program, []string{"--version"}, nil, printer(c.Stdout))
 	if errors.Is(err, boot.ErrHelp) {

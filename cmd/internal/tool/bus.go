@@ -36,7 +36,7 @@ func busCommand(ctx context.Context, call Call) error {
 		return call.usage(busUsage)
 	}
 	if call.Args[0] != "setup" {
-		return fmt.Errorf("unknown command %[1]s bus %[2]s; see %[1]s bus --help", call.Program, call.Args[0])
+		return boot.Usage(fmt.Errorf("unknown command %[1]s bus %[2]s; see %[1]s bus --help", call.Program, call.Args[0]))
 	}
 	args := call.Args[1:]
 	settings := slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "--edit" })

@@ -67,13 +67,13 @@ const (
 	statusUsage = 2 // nothing could be done
 )
 
-// StatusOf is the status with which a program ends after an error: 1 unless the
-// subcommand says otherwise.
+// StatusOf is the status with which a program ends after an error: what the
+// subcommand says, else that of boot.StatusOf.
 func StatusOf(err error) int {
 	if e, ok := errors.AsType[exitError](err); ok {
 		return e.status
 	}
-	return 1
+	return boot.StatusOf(err)
 }
 
 // named puts the program's name in the place of $0.

@@ -24,10 +24,13 @@ func eraseCommand(ctx context.Context, call Call) error {
 	if err := set.Parse(call.Args); errors.Is(err, flag.ErrHelp) {
 		return nil
 	} else if err != nil {
-		return err
+		return boot.Usage(err)
+	}
+	if set.NArg() > 0 {
+		return boot.Usage(fmt.Errorf("unknown argument %q; see %s --help", set.Arg(0), set.Name()))
 	}
 	if o.Type == "" || o.ID == "" {
-		return errors.New("nothing says which record: name it by --type and --id")
+		return boot.Usage(errors.New("nothing says which record: name it by --type and --id"))
 	}
 	answer, err := call.askAdmin(ctx, *admin, "/erase", o, http.StatusOK)
 	if err != nil {

@@ -26,16 +26,19 @@ func revokeCommand(ctx context.Context, call Call) error {
 	if err := set.Parse(call.Args); errors.Is(err, flag.ErrHelp) {
 		return nil
 	} else if err != nil {
-		return err
+		return boot.Usage(err)
+	}
+	if set.NArg() > 0 {
+		return boot.Usage(fmt.Errorf("unknown argument %q; see %s --help", set.Arg(0), set.Name()))
 	}
 	if *before != "" {
 		var err error
 		if o.Before, err = time.Parse(time.RFC3339, *before); err != nil {
-			return fmt.Errorf("--before %s is no time; write it as 2030-01-01T12:00:00Z", *before)
+			return boot.Usage(fmt.Errorf("--before %s is no time; write it as 2030-01-01T12:00:00Z", *before))
 		}
 	}
 	if o == (revoke.Order{}) {
-		return errors.New("nothing says which tokens: name one by --jti, those of a subject by --sub, or everybody's by --before")
+		return boot.Usage(errors.New("nothing says which tokens: name one by --jti, those of a subject by --sub, or everybody's by --before"))
 	}
 	_, err := call.askAdmin(ctx, *admin, "/revoke", o, http.StatusNoContent)
 	return err

@@ -33,7 +33,7 @@ func schemaCommand(ctx context.Context, call Call) error {
 		}
 		return exitError{statusUsage, err}
 	}
-	return fmt.Errorf("want %[1]s schema print or %[1]s schema check; see %[1]s schema --help", call.Program)
+	return boot.Usage(fmt.Errorf("want %[1]s schema print or %[1]s schema check; see %[1]s schema --help", call.Program))
 }
 
 // printCommand writes the contract.

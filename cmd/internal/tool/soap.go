@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"tidings/auth"
+	"tidings/cmd/internal/boot"
 )
 
 // soapCommand is `api soap`: what goes into the accounts of SOAP callers, and the
@@ -42,7 +43,7 @@ docs/soap.md, Versions, and docs/auth.md, Accounts for SOAP, say what they are f
 	case len(args) > 1 && soapUsage[args[0]] != "" && asked(args[1:]):
 		return call.usage(soapUsage[args[0]])
 	case len(args) == 2 && args[0] == "secret" && strings.HasPrefix(args[1], "-"):
-		return fmt.Errorf("%q is no name of an account; see %s soap secret --help", args[1], call.Program)
+		return boot.Usage(fmt.Errorf("%q is no name of an account; see %s soap secret --help", args[1], call.Program))
 	case len(args) == 2 && args[0] == "secret":
 		return soapSecret(args[1], stdout)
 	case len(args) == 1 && args[0] == "password":
@@ -52,7 +53,7 @@ docs/soap.md, Versions, and docs/auth.md, Accounts for SOAP, say what they are f
 	case (len(args) == 2 || len(args) == 3) && args[0] == "accounts":
 		return soapAccounts(args[1], args[2:], time.Now(), stdout)
 	}
-	return errors.New(call.named(usage))
+	return boot.Usage(errors.New(call.named(usage)))
 }
 
 // soapSecret makes a secret and prints it, its sum, and the account.

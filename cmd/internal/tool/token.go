@@ -22,13 +22,16 @@ func tokenCommand(_ context.Context, call Call) error {
 	if err := set.Parse(call.Args); errors.Is(err, flag.ErrHelp) {
 		return nil
 	} else if err != nil {
-		return err
+		return boot.Usage(err)
+	}
+	if set.NArg() > 0 {
+		return boot.Usage(fmt.Errorf("unknown argument %q; see %s --help", set.Arg(0), set.Name()))
 	}
 	if *ttl <= 0 {
-		return fmt.Errorf("--ttl %s is not in the future; say how long the token is good, such as --ttl 24h", *ttl)
+		return boot.Usage(fmt.Errorf("--ttl %s is not in the future; say how long the token is good, such as --ttl 24h", *ttl))
 	}
 	if *sub == "" {
-		return errors.New("--sub is missing: name who the bearer of the token is, such as --sub alice")
+		return boot.Usage(errors.New("--sub is missing: name who the bearer of the token is, such as --sub alice"))
 	}
 	settings := []string{"--dev"}
 	if *data != "" {
