@@ -64,6 +64,8 @@ func TestALiveOperationGoesOnAfterTheServiceWasAway(t *testing.T) {
 	walk(t, "live", s.url, control(t, map[string]func() error{"stop": s.stop, "start": s.start}))
 }
 
+func TestALongSnapshotIsShown(t *testing.T) { walk(t, "many", serve(t, social).url, "") }
+
 func TestTheDocumentationFollowsTheSchema(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(social)); err != nil {

@@ -43,6 +43,7 @@ func bannerText(ctx context.Context, c boot.Config, rooms *boot.Rooms, namespace
 	p("Tidings is running in development mode with the schema in %s.", c.Schema)
 	p("")
 	p("  GraphQL, WebSocket, SSE  %s/graphql", c.PublicURL)
+	p("  in a browser             the same: GraphiQL, with examples that run and a field for the token")
 	p("  SOAP (WSDL)              %s?wsdl", service)
 	p("")
 	p("# Who you are, for a day: a user and an administrator")

@@ -20,10 +20,11 @@ export function set(change) {
 // begin forgets how the last live operation did.
 export const begin = () => set({ ...quiet, phase: "connecting" });
 
-// happened notes an event of the live operation: the newest 100 are kept.
-export function happened(result) {
-  const event = { at: new Date(), result };
-  set({ count: state.count + 1, cursor: result.extensions?.cursor ?? state.cursor, events: [event, ...state.events].slice(0, 100) });
+// happened notes events of the live operation: the newest 100 are kept.
+export function happened(results) {
+  const at = new Date(), events = results.slice(-100).map(result => ({ at, result })).reverse();
+  const cursor = results.findLast(result => result.extensions?.cursor)?.extensions.cursor ?? state.cursor;
+  set({ count: state.count + results.length, cursor, events: [...events, ...state.events].slice(0, 100) });
 }
 
 export const useShared = () => useSyncExternalStore(subscribe, get);

@@ -30,7 +30,8 @@ export async function ask(request, headers) {
 
 // noted notes whether a result says that somebody must be known.
 function noted(result) {
-  set({ refused: !get().token.trim() && !!result.errors?.some(({ extensions }) => /^(UNAUTHENTICATED|FORBIDDEN)$/.test(extensions?.code)) });
+  const refused = !get().token.trim() && !!result.errors?.some(({ extensions }) => /^(UNAUTHENTICATED|FORBIDDEN)$/.test(extensions?.code));
+  if (refused !== get().refused) set({ refused });
   return result;
 }
 
@@ -47,36 +48,44 @@ function follow(request, headers, sink) {
   begin();
   const open = get().transport === "sse" ? overEvents : overSocket;
   const client = open(said(headers));
+  const show = together(results => {
+    results.forEach(noted);
+    happened(results);
+    sink.next(results.at(-1));
+  });
   let over = false;
-  const end = phase => {
+  const end = (phase, detail, tell) => {
+    if (over) return;
     over = true;
-    set(phase);
+    show.now();
+    set({ phase, detail });
     client.dispose();
+    tell();
   };
   const stop = client.subscribe(request, {
-    next: result => {
-      if (over) return;
-      happened(noted(result));
-      sink.next(result);
-    },
+    next: result => over || show(result),
     error: cause => {
-      if (over) return;
       const error = failure(cause);
-      noted(error);
-      end({ phase: "failed", detail: error.message ?? "refused" });
-      sink.error(error);
+      end("failed", error.message, () => sink.error(noted(error)));
     },
-    complete: () => {
-      if (over) return;
-      end({ phase: "completed", detail: "" });
-      sink.complete();
-    },
+    complete: () => end("completed", "", () => sink.complete()),
   });
-  return () => {
-    if (over) return;
-    end({ phase: "stopped", detail: "" });
-    stop();
+  return () => end("stopped", "", stop);
+}
+
+// together delivers what comes within a moment at once: a snapshot may have thousands of records, and each delivery is
+// laid out anew.
+function together(deliver) {
+  let waiting = [], timer = 0;
+  const now = () => {
+    clearTimeout(timer);
+    timer = 0;
+    if (waiting.length) deliver(waiting.splice(0));
   };
+  return Object.assign(result => {
+    waiting.push(result);
+    timer ||= setTimeout(now, 50);
+  }, { now });
 }
 
 // again keeps on trying, and counts what came back.
