@@ -5,7 +5,7 @@ SHELL := /bin/bash
 export GORACE := atexit_sleep_ms=0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-.PHONY: run build test help ci format vet staticcheck generated configuration licences ui manifests alerts vulncheck race conformance postgres clients soap-clients chaos kubernetes bench fuzz container-tools image dist docs-tools docs-site
+.PHONY: run build test help ci format vet staticcheck generated configuration cli man licences ui manifests alerts vulncheck race conformance postgres clients soap-clients chaos kubernetes bench fuzz container-tools image dist docs-tools docs-site
 
 run: build ## start everything in one process on :8080, with the example schema
 	bin/api --dev --schema examples/social --data $(or $(DATA),data)
@@ -33,10 +33,11 @@ vet:
 staticcheck:
 	go run $(STATICCHECK) ./...
 
-generated: build ## fail when the printed contract, docs/configuration.md or the list of licences is not the one in the tree, breaks a locked version, or a licence came in that is not allowed
+generated: build ## fail when the printed contract, docs/configuration.md, docs/cli.md or the list of licences is not the one in the tree, breaks a locked version, or a licence came in that is not allowed
 	bin/api schema print --schema examples/social | diff -u examples/social/contract.graphql -
 	bin/api soap check --schema examples/social
 	go test -run '^TestTheManualSaysWhatTheSettingsAre$$' ./cmd/internal/boot
+	go test -run '^Test(TheReferenceIsWhatTheCommandsSay|TheHelpIsAsItWas|ManPagesAreThereAndAreRoff)$$' ./cmd/tidings
 	go run ./deploy/release licences | diff -u THIRD_PARTY_LICENSES.md -
 
 ui: ## build what browsers load from the sources in web; conformance compares the bytes
@@ -60,6 +61,13 @@ vulncheck: ## known vulnerabilities of what is called, where the Go vulnerabilit
 
 configuration: ## write docs/configuration.md from the settings
 	go test -run '^TestTheManualSaysWhatTheSettingsAre$$' ./cmd/internal/boot -update
+
+cli: ## write the reference in docs/cli.md, and what tests know of the help, from the commands
+	go test -run '^Test(TheReferenceIsWhatTheCommandsSay|TheHelpIsAsItWas)$$' ./cmd/tidings -update
+
+man: build ## write man pages into bin/man
+	@mkdir -p bin/man
+	bin/tidings man bin/man
 
 manifests: ## what kustomize makes of deploy/k8s: schemas, pod security, wiring, promises, NATS's own parser; the queries of deploy/grafana
 	@command -v openssl >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends openssl)

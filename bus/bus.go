@@ -69,7 +69,8 @@ type Options struct {
 	Replicas int
 	// History is how many messages of a subject are kept. Zero means 64.
 	History int64
-	// Existing makes Open fail when there is no log, instead of creating one:
+	// Existing makes Open fail when there is no log, and what opens buckets and queues
+	// when they are not there, instead of creating them:
 	// for those who come to look.
 	Existing bool
 	// MaxBytes bounds the log; a full one refuses changes until the bound is

@@ -138,12 +138,15 @@ func lockDir(dir string) (unlock func(), err error) {
 	if err := lockFile(f); err != nil {
 		f.Close()
 		if errors.Is(err, errLocked) {
-			return nil, fmt.Errorf("the directory %s is in use by another process: stop that one, give this one a directory of its own, or let both use one external NATS server by its URL", dir)
+			return nil, fmt.Errorf("the directory %s %w: stop that one, give this one a directory of its own, or let both use one external NATS server by its URL", dir, ErrInUse)
 		}
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	return func() { f.Close() }, nil
 }
+
+// ErrInUse says that another process has the directory of an embedded server.
+var ErrInUse = errors.New("is in use by another process")
 
 var errLocked = errors.New("locked by another process")
 

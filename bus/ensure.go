@@ -56,6 +56,9 @@ func (b *Bus) ensure(ctx context.Context, want jetstream.StreamConfig) (jetstrea
 	defer over()
 	done := "there"
 	s, err := b.look(ctx, want.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) && b.opts.Existing {
+		return nil, fmt.Errorf("the stream %s is not there: it is created by the first start of the service, or by `api bus setup`", want.Name)
+	}
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		done = "created"
 		s, err = b.js.CreateStream(ctx, want)

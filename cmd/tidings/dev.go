@@ -46,7 +46,7 @@ func (p program) devCommand() *cobra.Command {
 		DisableFlagParsing: true,
 		ValidArgsFunction:  settingsBegun,
 		RunE: func(c *cobra.Command, args []string) error {
-			names, settings, help, err := tool.Split(args)
+			names, settings, help, err := tool.Own(nil, nil, args)
 			switch {
 			case help:
 				return c.Help()
@@ -67,8 +67,7 @@ func (p program) dev(c *cobra.Command, dir string, settings []string) error {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return usageError{fmt.Errorf("there is no directory %s: tidings init %[1]s makes one with a schema", dir)}
 	}
-	ours := []string{"--dev", "--schema", dir, "--data", filepath.Join(dir, dataFolder), "--listen", "127.0.0.1:8080"}
-	config, err := boot.ReadConfig("tidings dev", slices.Concat(ours, settings), p.environ, func(format string, a ...any) { fmt.Fprintf(p.stdout, format, a...) })
+	config, err := boot.ReadConfig("tidings dev", slices.Concat(devSettings(dir), settings), p.environ, func(format string, a ...any) { fmt.Fprintf(p.stdout, format, a...) })
 	if errors.Is(err, boot.ErrHelp) {
 		return nil
 	}
@@ -80,4 +79,9 @@ func (p program) dev(c *cobra.Command, dir string, settings []string) error {
 		return usageError{fmt.Errorf("%w\nSomething else has the address. With another: tidings dev %s --listen 127.0.0.1:8081 --admin ''", err, dir)}
 	}
 	return err
+}
+
+// devSettings are those of a service in development.
+func devSettings(dir string) []string {
+	return []string{"--dev", "--schema", dir, "--data", filepath.Join(dir, dataFolder), "--listen", "127.0.0.1:8080"}
 }

@@ -106,7 +106,7 @@ as SOAP.`,
 			p.shared("log check", "Say what is wrong with what is stored"),
 			p.shared("log repair", "Mend the reservations of unique values"),
 			p.shared("log renew", "Give a restored log an identity of its own")))
-	add(groupOperate, family("bus", "Prepare an external bus", p.shared("bus setup", "Create the streams and buckets of the service")),
+	add(groupOperate, p.doctorCommand(), family("bus", "Prepare an external bus", p.shared("bus setup", "Create the streams and buckets of the service")),
 		p.shared("drain", "Empty the process on this machine before it ends"),
 		p.shared("revoke", "Take tokens back, in all processes"),
 		p.shared("erase", "Delete a record and erase at once what it was"))

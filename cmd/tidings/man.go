@@ -53,8 +53,8 @@ func (p program) ownHelp(c *cobra.Command) string {
 	if !c.DisableFlagParsing {
 		return ""
 	}
-	if c.Name() == "dev" {
-		return devUsage
+	if text, ok := map[string]string{"dev": devUsage, "doctor": doctorUsage}[c.Name()]; ok {
+		return text
 	}
 	return p.said(strings.Fields(c.CommandPath())[1:])
 }

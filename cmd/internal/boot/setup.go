@@ -27,23 +27,42 @@ func (c Config) SetUp(ctx context.Context, edit bool, log *slog.Logger) (kept []
 		return nil, fmt.Errorf("open the bus: %w", c.blame(err))
 	}
 	defer func() { err = errors.Join(err, b.Close(context.WithoutCancel(ctx))) }()
-	r := &Rooms{config: c, role: Role{Edge: true, Writes: true}, log: log, Bus: b}
-	if err := r.openBuckets(ctx); err != nil {
-		return nil, err
-	}
-	if _, err := revoke.Open(ctx, b, new(auth.Revocations), revoke.Options{Age: c.RevokedAge, Logger: log}); err != nil {
-		return nil, err
-	}
-	if _, err := r.openJobs(ctx); err != nil {
-		return nil, err
-	}
-	if _, err := resource.OpenEraser(ctx, b, new(schema.Model), resource.EraserOptions{After: c.EraseAfter, Logger: log}); err != nil {
-		return nil, err
-	}
-	if c.ViewSnapshots > 0 {
-		if _, err := resource.EnsureSnapshots(ctx, b); err != nil {
+	for _, open := range c.stores(b, log) {
+		if err := open(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return b.Kept(), nil
+}
+
+// stores open what the service keeps on a bus beside the log.
+func (c Config) stores(b *bus.Bus, log *slog.Logger) []func(context.Context) error {
+	r := &Rooms{config: c, role: Role{Edge: true, Writes: true}, log: log, Bus: b}
+	list := []func(context.Context) error{
+		r.openBuckets,
+		func(ctx context.Context) error {
+			_, err := revoke.Open(ctx, b, new(auth.Revocations), revoke.Options{Age: c.RevokedAge, Logger: log})
+			return err
+		},
+		func(ctx context.Context) error { _, err := r.openJobs(ctx); return err },
+		func(ctx context.Context) error {
+			_, err := resource.OpenEraser(ctx, b, new(schema.Model), resource.EraserOptions{After: c.EraseAfter, Logger: log})
+			return err
+		},
+	}
+	if c.ViewSnapshots > 0 && c.NATSURL != "" { // one process has no use for them
+		list = append(list, func(ctx context.Context) error { _, err := resource.EnsureSnapshots(ctx, b); return err })
+	}
+	return list
+}
+
+// Missing says which buckets and queues are not on a bus that OpenLog has opened, or
+// are kept in another way than the service can use; it creates none.
+func (c Config) Missing(ctx context.Context, b *bus.Bus, log *slog.Logger) (list []error) {
+	for _, open := range c.stores(b, log) {
+		if err := open(ctx); err != nil {
+			list = append(list, err)
+		}
+	}
+	return list
 }

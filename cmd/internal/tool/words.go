@@ -55,8 +55,9 @@ func (w words) take(args []string) (names, rest []string, help bool, err error) 
 	return names, rest, help, nil
 }
 
-// Split tells arguments that are settings of the service, with their values, from
-// those that are not. help: somebody asks what the command is for.
-func Split(args []string) (names, settings []string, help bool, err error) {
-	return words{}.take(args)
+// Own reads a command's own flags, those with a value and those without, and tells
+// the settings of the service, with their values, from what has no dash. help:
+// somebody asks what the command is for.
+func Own(switches map[string]*bool, texts map[string]*string, args []string) (names, settings []string, help bool, err error) {
+	return words{switches: switches, texts: texts}.take(args)
 }
