@@ -45,7 +45,7 @@ func TestTheExamplePageMissesNothingWhenItsProcessIsKilled(t *testing.T) {
 	for _, page := range []*visit{stream, silent} {
 		page.poll(t, "it is live by SSE", func(s plotState) bool { return s.State == "live by SSE: WebSockets are blocked" && s.Events >= 20 })
 	}
-	shots := cmp.Or(os.Getenv("TIDINGS_SCREENSHOTS"), t.TempDir())
+	shots := shots(t)
 	socket.shot(t, filepath.Join(shots, "live-light.png"), "light")
 
 	for _, transport := range []string{"websocket", "sse"} {
@@ -72,6 +72,13 @@ func TestTheExamplePageMissesNothingWhenItsProcessIsKilled(t *testing.T) {
 	if errs := b.tell(t, map[string]any{"command": "errors"}); string(errs) != "[]" {
 		t.Errorf("the pages threw %s", errs)
 	}
+}
+
+// shots is where pictures of pages are kept: where TIDINGS_SCREENSHOTS says, or until
+// the test ends.
+func shots(t *testing.T) string {
+	t.Helper()
+	return cmp.Or(os.Getenv("TIDINGS_SCREENSHOTS"), t.TempDir())
 }
 
 // plotCluster runs a worker and three apis with the schema of the page, which may call
@@ -199,12 +206,16 @@ type browser struct {
 	out *bufio.Scanner
 }
 
-// startBrowser runs it until the test ends; it takes the certificate for good.
+// startBrowser runs it until the test ends; it takes the certificate for good, if there
+// is one.
 func startBrowser(t *testing.T, trusted *x509.Certificate) *browser {
 	t.Helper()
 	installed(t, "chromium")
-	key := sha256.Sum256(trusted.RawSubjectPublicKeyInfo)
-	cmd := exec.Command("node", "visitor.mjs", base64.StdEncoding.EncodeToString(key[:]))
+	cmd := exec.Command("node", "visitor.mjs")
+	if trusted != nil {
+		key := sha256.Sum256(trusted.RawSubjectPublicKeyInfo)
+		cmd.Args = append(cmd.Args, base64.StdEncoding.EncodeToString(key[:]))
+	}
 	cmd.Dir, cmd.Stderr = "../browser", os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -268,9 +279,15 @@ func (b *browser) visit(t *testing.T, site string, v visit) *visit {
 	}
 	b.tell(t, open)
 	b.tell(t, map[string]any{"command": "fill", "page": v.name, "at": "#url", "text": v.service + "/graphql"})
-	b.tell(t, map[string]any{"command": "fill", "page": v.name, "at": "#token", "text": v.token})
-	b.tell(t, map[string]any{"command": "click", "page": v.name, "at": "form button"})
+	v.enter(t, v.token)
 	return &v
+}
+
+// enter gives the page a token.
+func (v *visit) enter(t *testing.T, token string) {
+	t.Helper()
+	v.tell(t, map[string]any{"command": "fill", "page": v.name, "at": "#token", "text": token})
+	v.tell(t, map[string]any{"command": "click", "page": v.name, "at": "form button"})
 }
 
 func (v *visit) shot(t *testing.T, file, scheme string) {
@@ -282,6 +299,7 @@ func (v *visit) shot(t *testing.T, file, scheme string) {
 type plotState struct {
 	State                               string
 	Notice                              string
+	Asks                                bool // for a token
 	Events, Missing, Twice, Reconnected int
 	Returns                             []string
 	Sensors                             map[string][]reading
@@ -297,7 +315,7 @@ func (v *visit) state(t *testing.T) (s plotState) {
 			from[s.id] = s.points.find(p => p.how !== "before")?.version ?? s.version + 1;
 		}
 		return {
-			state: text("state"), notice: text("notice"), events: readings.events, missing: +text("missing"), twice: +text("twice"),
+			state: text("state"), notice: text("notice"), asks: !document.getElementById("entry").hidden, events: readings.events, missing: +text("missing"), twice: +text("twice"),
 			reconnected: +text("reconnected"), returns: [...document.querySelectorAll("#returns li")].map(li => li.textContent), sensors, from,
 		};
 	})()`})

@@ -19,9 +19,9 @@ type Result = { data?: any; errors?: any; extensions?: any };
 type Sink = { next(result: Result): void; error(error: any): void; complete(): void };
 type Transporter = { subscribe(payload: Payload, sink: Sink): () => void };
 
-const patience = 5000; // ms: how long a handshake, and the answer to a ping, may take
+const patience = 4000; // ms: how long a handshake, and the answer to a ping, may take
 const silence = 30_000; // ms: how long an event stream may say nothing; it says something every 12 s
-const attempts = 3; // that fail one after the other before the page asks whether WebSockets are blocked
+const attempts = 2; // that fail one after the other, while the service answers, until WebSockets are taken for blocked
 
 /** @param url of the service: http or https, with /graphql. Nothing is sent before there is a token. */
 export function connect(url: string, tokens: Tokens, heard: Heard): Client {
@@ -86,18 +86,22 @@ function alone({ data, errors, extensions }: Result): Result {
 }
 
 function webSocket(url: string, tokens: Tokens, pause: () => Promise<void>, tell: (up: boolean) => void, blocked: () => void): Transporter {
-  let failures = 0, up = false, over = false;
+  let up = false, failed = false, failures = 0, over = false;
   let handshake = 0, answer = 0; // timers
   let socket: WebSocket | undefined, token = "";
   const client = createWS(resume({
     url: url.replace(/^http/, "ws"),
     connectionParams: () => ({ authToken: (token = tokens.now) }),
     retryAttempts: Infinity,
-    retryWait: pause,
+    retryWait: async () => {
+      await pause();
+      if (failed) await judge();
+      failed = false;
+    },
     shouldRetry: () => true, // a handshake that failed is an error and no close, which it would give up at
     keepAlive: 10_000, // a network may be gone without a word
     on: {
-      connecting: () => { handshake = setTimeout(judge, patience); },
+      connecting: () => { handshake = setTimeout(() => client.terminate(), patience); }, // some proxies say nothing
       opened: s => { socket = s as WebSocket; },
       connected: () => {
         clearTimeout(handshake);
@@ -107,24 +111,24 @@ function webSocket(url: string, tokens: Tokens, pause: () => Promise<void>, tell
       ping: received => { if (!received) answer = setTimeout(() => socket?.close(4408, "no answer"), patience); },
       pong: received => { if (received) clearTimeout(answer); },
       closed: event => {
-        if (over) return;
         clearTimeout(handshake);
         clearTimeout(answer);
+        if (over) return;
         const { code } = event as CloseEvent;
+        failed = !up && (code === 1006 || code === 4499); // 4499: by terminate; the others were said over an open socket
         if (up) tell(up = false);
-        else if (code === 1006 && ++failures >= attempts) void judge(); // other codes were said over an open socket
         if (code === 4403) tokens.refuse(token);
       },
     },
   }));
-  /** WebSockets are blocked when the service answers all the same: otherwise it is away, and comes back. */
+  /** WebSockets are blocked when the service answers each time that one could not be had: otherwise it is away, and comes back. */
   async function judge() {
     const answers = await fetch(url + "?query=%7B__typename%7D", { signal: AbortSignal.timeout(patience) }).then(r => r.status < 500, () => false);
-    if (!answers || up || over) return;
+    failures = answers ? failures + 1 : 0;
+    if (failures < attempts) return;
     over = true;
     blocked();
-    void Promise.resolve(client.dispose()).catch(() => {});
-    client.terminate(); // what still waits for its handshake
+    void Promise.resolve(client.dispose()).catch(() => {}); // that there is no connection
   }
   return client as Transporter;
 }
