@@ -152,6 +152,22 @@ func boundsMemory(t *testing.T, b built) {
 	}
 }
 
+// An api has the memory that its connections take by docs/SCALING.md, How many.
+func TestAnAPIHasTheMemoryOfItsConnections(t *testing.T) {
+	t.Parallel()
+	const mebi = 1 << 20
+	b := build(t, "overlays/ha", overlay(t, "overlays/ha", nil))
+	needs := (150*mebi + 11<<10*maxConnections(t, b) + 64*mebi + 100*mebi) * 100 / 76
+	for _, w := range b.workloads(t) {
+		if w.Metadata.Name != "api" {
+			continue
+		}
+		if limit := w.pod.Spec.Containers[0].Resources.Limits.Memory().Value(); limit < needs || limit > 2*needs {
+			t.Errorf("an api may have %d MiB, and its connections take %d", limit/mebi, needs/mebi)
+		}
+	}
+}
+
 func mebibytes(t *testing.T, text string) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(strings.TrimSuffix(text, "MiB"), 10, 64)
