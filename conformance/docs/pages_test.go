@@ -27,7 +27,7 @@ const root = "../.."
 func pages(t *testing.T) map[string][]docs.Block {
 	t.Helper()
 	all := map[string][]docs.Block{}
-	for _, pattern := range []string{"README.md", "docs/*.md", "docs/*/*.md"} {
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/*/*.md", "examples/*/README.md"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)
