@@ -27,6 +27,7 @@ let transport: Transport = "WebSocket", up = false;
 
 const tokens = new Tokens(why => {
   byId("why").textContent = why;
+  token.value = "";
   entry.hidden = false;
 });
 url.value = sessionStorage.getItem("url") ?? new URLSearchParams(location.search).get("url") ?? "http://localhost:8080/graphql";

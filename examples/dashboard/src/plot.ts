@@ -28,11 +28,14 @@ export function draw(svg: SVGSVGElement, { points, ahead, returns, from, to }: V
     const text = part === 1 ? "now" : `${Math.round(seconds * (1 - part))} s ago`;
     parts.push(`<text class="tick" text-anchor="${anchor}" x="${x(from + (to - from) * part)}" y="${height - 6}">${text}</text>`);
   }
-  for (const r of returns) {
+  let labelled = Infinity; // where the label to the right is
+  for (const r of returns.toReversed()) {
     const end = r.back || to;
     if (end < from) continue;
-    const middle = Math.min(Math.max((x(r.cut) + x(end)) / 2, box.left + 50), width - 60);
+    const middle = Math.min(Math.max((x(r.cut) + x(end)) / 2, box.left + 60), width - 64);
     parts.push(`<rect class="away" x="${x(r.cut)}" width="${Math.max(1, x(end) - x(r.cut))}" y="${box.top}" height="${bottom - box.top}"/>`);
+    if (labelled - middle < 120) continue;
+    labelled = middle;
     parts.push(`<text class="mark" text-anchor="middle" x="${middle}" y="${box.top - 6}">${r.back ? "reconnected" : "not connected"}</text>`);
   }
   parts.push(`<path class="line" d="${seen.map((p, i) => `${i ? "L" : "M"}${x(p.at + ahead).toFixed(1)} ${y(p.value).toFixed(1)}`).join("")}"/>`);
