@@ -38,6 +38,7 @@ var floors = map[string]int{
 	"graphql":           4, // plans an operation once, runs it, runs equal subscriptions once for all
 	"realtime":          5, // holds connections: protocols, queues, resume, drain
 	"soap":              5, // the same operations in XML, at both ends of the bus
+	"console":           6, // shows an operator what runs, live, and takes orders from them
 	"cmd/internal/boot": 6, // reads the configuration and builds the rooms that both mains share
 	"cmd/internal/edge": 7, // the public port of a process, and with one the whole service
 	"cmd/internal/tool": 7, // the subcommands that the programs share

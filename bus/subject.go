@@ -108,6 +108,9 @@ func (s Subjects) SOAP(version, service string) string {
 // holds it; name is one token.
 func (s Subjects) Events(name string) string { return s.Prefix + ".ctl.events." + name }
 
+// Order is where a process takes orders from operators; name is one token.
+func (s Subjects) Order(name string) string { return s.Prefix + ".ctl.order." + name }
+
 // Stream is the name of the log's stream.
 func (s Subjects) Stream() string { return s.Prefix + "-log" }
 

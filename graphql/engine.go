@@ -152,8 +152,9 @@ type Engine struct {
 }
 
 // New returns an engine for the contract of m. The feed must be the one behind
-// data. It is an error when a root field has nothing to answer it, when a
-// function has no field, and when an extension does not fit.
+// data; both are nil where m has no resources, and functions answer everything.
+// It is an error when a root field has nothing to answer it, when a function has
+// no field, and when an extension does not fit.
 func New(m *schema.Model, data *resource.Client, feed *resource.Feed, o Options) (*Engine, error) {
 	e := &Engine{
 		model:      m,

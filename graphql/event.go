@@ -193,4 +193,12 @@ func (r *run) extend(cursor string) {
 }
 
 // logID is the identity of the log that cursors are positions of.
-func (e *Engine) logID() string { return e.feed.Now().Log }
+func (e *Engine) logID() string { return e.now().Log }
+
+// now is how far the view is; zero where there are no records.
+func (e *Engine) now() resource.Position {
+	if e.feed == nil {
+		return resource.Position{}
+	}
+	return e.feed.Now()
+}

@@ -280,19 +280,27 @@ func (l *live) start(e *Engine) error {
 	if l.closed {
 		return errStopping
 	}
-	if l.shards != nil {
+	if l.ctx != nil {
 		return nil
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.seed = maphash.MakeSeed()
-	for range runtime.GOMAXPROCS(0) {
+	for range e.shardCount() {
 		if err := l.startShard(e); err != nil {
 			l.stop(e)
-			l.shards = nil
+			l.shards, l.ctx = nil, nil
 			return err
 		}
 	}
 	return nil
+}
+
+// shardCount is none where there are no records.
+func (e *Engine) shardCount() int {
+	if e.feed == nil {
+		return 0
+	}
+	return runtime.GOMAXPROCS(0)
 }
 
 func (l *live) startShard(e *Engine) error {
@@ -322,7 +330,7 @@ func (l *live) close(e *Engine) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
-	if l.shards == nil {
+	if l.ctx == nil {
 		return
 	}
 	l.stop(e)

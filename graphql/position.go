@@ -41,7 +41,7 @@ func (e *Engine) begin(ctx context.Context, op *operation) *Response {
 		}
 	}
 	if op.asked.tell {
-		op.from = e.feed.Now().Seq
+		op.from = e.now().Seq
 	}
 	return nil
 }

@@ -75,6 +75,10 @@ type Options struct {
 	// MaxPerCaller bounds the sockets and streams of one caller: of a subject, or
 	// of an anonymous caller's address. Zero means no bound.
 	MaxPerCaller int
+	// Admits returns why a caller who shows credentials over a socket may not connect:
+	// the socket is closed with 4403. Nil admits everybody. Event streams are for who
+	// serves the hub to refuse, before it.
+	Admits func(auth.Principal) error
 	// Ready says whether the process can serve yet; nil means yes. While it
 	// returns an error (the view has not caught up with the log, say),
 	// connections are refused as while the hub drains, so that clients try again.
@@ -183,6 +187,10 @@ type conn interface {
 	idle() bool
 	// waiting is how many bytes wait to be written to it.
 	waiting() int
+	// number names it in the hub.
+	number() uint64
+	// expel ends the connection because an operator wants it to.
+	expel()
 }
 
 // NewHub returns a hub that serves connections with e and checks tokens with v.

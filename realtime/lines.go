@@ -44,7 +44,7 @@ func (s *sparing) line(now time.Time) (leftOut int, due bool) {
 // client. When the process lets all of them go there is one line for that.
 func (why ending) decided() bool {
 	switch why {
-	case byOverload, byExpiry, byRevocation, bySlowness, byIdleness, byProtocol, byRefusal:
+	case byOverload, byExpiry, byRevocation, bySlowness, byIdleness, byProtocol, byRefusal, byOperator:
 		return true
 	}
 	return false

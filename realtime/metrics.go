@@ -38,11 +38,12 @@ const (
 	byError                    // the connection broke
 	byRefusal                  // of the credentials in connection_init, or of new ones
 	byEnd                      // of the one operation of a stream
+	byOperator                 // who has asked for it
 	endings
 	unknown = endings // none is known yet
 )
 
-var endingNames = [endings]string{"client", "drain", "overload", "expired", "revoked", "slow", "idle", "age", "protocol", "error", "credentials", "done"}
+var endingNames = [endings]string{"client", "drain", "overload", "expired", "revoked", "slow", "idle", "age", "protocol", "error", "credentials", "done", "operator"}
 
 // refusal is why a connection was not taken.
 type refusal uint8

@@ -24,6 +24,8 @@ func (s *socket) renew(credentials string) {
 		return
 	case err == nil && who.Subject != s.who.Subject:
 		err = errOtherCaller
+	case err == nil:
+		err = s.hub.admits(who)
 	}
 	if err != nil {
 		s.rejectLocked(closeForbidden, fault.Of(err).Message)

@@ -327,10 +327,13 @@ func (s *socket) initialise(p initPayload) {
 // are looked at again: they may have ended since.
 func (s *socket) authenticate(p initPayload) (err error) {
 	if credentials := p.credentials(); credentials != "" {
-		s.who, err = s.hub.verifier.Bearer(credentials)
+		if s.who, err = s.hub.verifier.Bearer(credentials); err != nil {
+			return err
+		}
+	} else if err := s.hub.valid(s.who); err != nil {
 		return err
 	}
-	return s.hub.valid(s.who)
+	return s.hub.admits(s.who)
 }
 
 // drain closes the socket when what it executes has been answered: a stock

@@ -23,6 +23,8 @@ type outlet interface {
 	reached(cursor string)
 	// over reports whether nothing more of the operation is wanted.
 	over() bool
+	// spot says where the operation is.
+	spot() spot
 }
 
 // subscription is what a client's operation has at an engine. It knows how far
@@ -32,6 +34,7 @@ type subscription struct {
 	ctx     context.Context
 	request graphql.Request
 	out     outlet
+	begun   int64 // when, in nanoseconds since 1970
 
 	// mu is above the engines' locks, and held while they are called.
 	mu     sync.Mutex
@@ -40,6 +43,9 @@ type subscription struct {
 	stop   func() // ends it there
 	paused bool   // between two engines
 	at     string // while it is paused: the cursor after which it goes on
+
+	// given is how many results were queued; the lock of its lease guards it.
+	given uint64
 }
 
 // transport is what carries its results.
@@ -52,6 +58,7 @@ func (s *subscription) transport() transport {
 
 // begin subscribes at the engine of the moment.
 func (s *subscription) begin(after string) (failed *graphql.Response) {
+	s.begun = time.Now().UnixNano()
 	s.hub.subs.add(s) // before an engine is chosen: Switch must not overlook it
 	for {
 		retired, failed := s.beginAt(s.hub.use(), after)
@@ -195,6 +202,7 @@ func (l *lease) Next(payload []byte, cursor string) bool {
 	if l.end || !l.sub.out.Next(payload, cursor) {
 		return false
 	}
+	l.sub.given++
 	if cursor != "" {
 		l.at = cursor
 	}
@@ -208,7 +216,11 @@ func (l *lease) Try(payload []byte, cursor string) (taken, full bool) {
 	if l.end {
 		return false, false
 	}
-	if taken, full = l.sub.out.Try(payload, cursor); taken && cursor != "" {
+	if taken, full = l.sub.out.Try(payload, cursor); !taken {
+		return taken, full
+	}
+	l.sub.given++
+	if cursor != "" {
 		l.at = cursor
 	}
 	return taken, full

@@ -405,8 +405,8 @@ func TestEachRoleIsRefusedWhatItDoesNotNeed(t *testing.T) {
 			[]string{"tidings.cmd.>", "tidings.soap.>", "$SRV.>", "_INBOX_tidings_worker.>", "_INBOX_tidings_admin.>", "$KV.tidings-answers.>", "$KV.tidings-jobs.>"},
 		},
 		"worker": {
-			slices.Concat(change, []string{"tidings.soap.v1.Service", "tidings.ctl.events.x", "$KV.tidings-operations.x", "tidings.ctl.usage.x"}),
-			[]string{"_INBOX_tidings_api.>", "_INBOX_tidings_admin.>", "$KV.tidings-answers.>", "$KV.tidings-jobs.>", "tidings.ctl.events.*"},
+			slices.Concat(change, []string{"tidings.soap.v1.Service", "tidings.ctl.events.x", "$KV.tidings-operations.x", "tidings.ctl.usage.x", "tidings.ctl.look", "tidings.ctl.order.x"}),
+			[]string{"_INBOX_tidings_api.>", "_INBOX_tidings_admin.>", "$KV.tidings-answers.>", "$KV.tidings-jobs.>", "tidings.ctl.events.*", "tidings.ctl.report", "tidings.ctl.order.*"},
 		},
 		"admin": {
 			[]string{"tidings.cmd.User.create", "tidings.soap.v1.Service", "tidings.jobs.x", "$KV.tidings-answers.x", "$KV.tidings-jobs.x", "$KV.tidings-revoked.x", "_INBOX_tidings_api.x"},

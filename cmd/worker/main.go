@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"tidings/cmd/internal/boot"
+	"tidings/console"
 	"tidings/internal/proc"
 )
 
@@ -55,6 +56,13 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return err
 	}
 	parts := rooms.Parts()
+	if c.Console {
+		seen, err := console.New(console.Options{Bus: rooms.Bus, Metrics: rooms.Metrics, Ready: rooms.Ready, Role: "worker", Logger: log})
+		if err != nil {
+			return errors.Join(err, rooms.Close())
+		}
+		parts = slices.Insert(parts, 0, proc.Part{Name: "console", Run: seen.Run})
+	}
 	if admin != nil {
 		parts = slices.Insert(parts, 0, proc.Part{Name: "admin", Run: func(ctx context.Context) error { return proc.Admin(ctx, log, admin, rooms.Ready, rooms.Routes()...) }})
 	}

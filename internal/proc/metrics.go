@@ -26,6 +26,7 @@ import (
 // are bounded.
 type Metrics struct {
 	registry *prometheus.Registry
+	own      *prometheus.Registry // without what Go and the system tell
 
 	mu         sync.Mutex
 	known      []Metric
@@ -45,7 +46,7 @@ type Metric struct {
 // NewMetrics returns those of this process: what Go and the operating system tell
 // of it (go_… and process_…), and which build it is.
 func NewMetrics() *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry(), counters: map[string]*Counter{}, histograms: map[string]*Histogram{}, levels: map[string]*Level{}, readings: map[string]*reading{}}
+	m := &Metrics{registry: prometheus.NewRegistry(), own: prometheus.NewRegistry(), counters: map[string]*Counter{}, histograms: map[string]*Histogram{}, levels: map[string]*Level{}, readings: map[string]*reading{}}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	b := ThisBuild()
 	m.describe("tidings_build_info", "gauge", "1, with the build in its labels.", []string{"version", "revision", "go"})
@@ -54,7 +55,7 @@ func NewMetrics() *Metrics {
 		ConstLabels: prometheus.Labels{"version": b.Version, "revision": b.Revision, "go": b.Go},
 	})
 	info.Set(1)
-	m.registry.MustRegister(info)
+	m.register(info)
 	return m
 }
 
@@ -65,6 +66,11 @@ func mustBeNamed(name string, fits bool) {
 	if !fits || !metricName.MatchString(name) {
 		panic(fmt.Sprintf("the metric %q is not named as internal/proc says", name))
 	}
+}
+
+func (m *Metrics) register(c prometheus.Collector) {
+	m.registry.MustRegister(c)
+	m.own.MustRegister(c)
 }
 
 func (m *Metrics) describe(name, kind, help string, labels []string) {

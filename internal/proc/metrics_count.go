@@ -78,7 +78,7 @@ func (m *Metrics) Counter(name, help string, labels ...string) *Counter {
 		vec:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels),
 		series: newSeries(labels, maxSeries),
 	}
-	m.registry.MustRegister(c.vec)
+	m.register(c.vec)
 	m.counters[name] = c
 	m.describe(name, "counter", help, labels)
 	if len(labels) == 0 {
@@ -163,7 +163,7 @@ func (m *Metrics) Level(name, help string) *Level {
 	}
 	mustBeNamed(name, !strings.HasSuffix(name, "_total"))
 	l := &Level{prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})}
-	m.registry.MustRegister(l.gauge)
+	m.register(l.gauge)
 	m.levels[name] = l
 	m.describe(name, "gauge", help, nil)
 	return l

@@ -37,7 +37,7 @@ func (m *Metrics) Read(name, help string, read func(tell func(value float64, lab
 	}
 	r.read.Store(&read)
 	m.readings[name] = r
-	m.registry.MustRegister(r)
+	m.register(r)
 	m.describe(name, kind, help, labels)
 }
 

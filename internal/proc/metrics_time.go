@@ -38,7 +38,7 @@ func (m *Metrics) Histogram(name, help string, labels ...string) *Histogram {
 		Name: name, Help: help, Buckets: latency,
 		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100, NativeHistogramMinResetDuration: time.Hour,
 	}, labels)}
-	m.registry.MustRegister(h.vec)
+	m.register(h.vec)
 	m.histograms[name] = h
 	m.describe(name, "histogram", help, labels)
 	if len(labels) == 0 {

@@ -33,6 +33,7 @@ type Config struct {
 	Flawed      bool   `env:"ALLOW_FLAWED" flag:"allow-flawed" help:"start although stored records do not fit the schema: docs/schema.md, Changing a schema"`
 	Profiles    bool   `env:"PPROF" flag:"pprof" help:"serve profiles of the Go runtime at the admin address, /debug/pprof/, to programs on the same machine"`
 	MemoryLimit int64  `env:"MEMORY_LIMIT" flag:"memory-limit" envDefault:"0" form:"bytes" allow:"-1 0 16777216.." help:"bytes that the Go runtime keeps within, as long as what is in use allows; 0: what GOMEMLIMIT says, or else 90 % of what the container may have; -1: no limit"`
+	Console     bool   `env:"CONSOLE" flag:"console" dev:"true" help:"serve the operators' console at the admin address of each api, /console, to tokens with the role ADMIN, and let the consoles of other processes see this one: docs/console.md"`
 	LogLevel    string `env:"LOG_LEVEL" flag:"log-level" envDefault:"info" form:"word" allow:"debug info warn error" help:"what is logged"`
 
 	Listen           string        `env:"LISTEN" flag:"listen" envDefault:":8080" form:"address" for:"api" help:"address for GraphQL and SOAP" group:"Addresses, TLS and proxies"`

@@ -12,11 +12,11 @@ import (
 
 // banner prints, once the service answers, what a newcomer needs to try it:
 // each block can be pasted into a shell as it stands.
-func banner(ctx context.Context, w io.Writer, c boot.Config, rooms *boot.Rooms, namespace string) error {
-	if rooms.Started(ctx) != nil {
+func banner(ctx context.Context, w io.Writer, c boot.Config, e *edge) error {
+	if e.rooms.Started(ctx) != nil {
 		return nil // stopped before it began
 	}
-	text, err := bannerText(ctx, c, rooms, namespace)
+	text, err := bannerText(ctx, c, e)
 	if err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ func banner(ctx context.Context, w io.Writer, c boot.Config, rooms *boot.Rooms, 
 	return nil
 }
 
-func bannerText(ctx context.Context, c boot.Config, rooms *boot.Rooms, namespace string) (string, error) {
+func bannerText(ctx context.Context, c boot.Config, e *edge) (string, error) {
 	user, err := c.DevToken("alice", "USER", 24*time.Hour)
 	if err != nil {
 		return "", err
@@ -34,7 +34,7 @@ func bannerText(ctx context.Context, c boot.Config, rooms *boot.Rooms, namespace
 	if err != nil {
 		return "", err
 	}
-	now, done := rooms.Use()
+	now, done := e.rooms.Use()
 	defer done()
 	service := c.PublicURL + now.Gateway.Path()
 	var b strings.Builder
@@ -45,12 +45,15 @@ func bannerText(ctx context.Context, c boot.Config, rooms *boot.Rooms, namespace
 	p("  GraphQL, WebSocket, SSE  %s/graphql", c.PublicURL)
 	p("  in a browser             the same: GraphiQL, with examples that run and a field for the token")
 	p("  SOAP (WSDL)              %s?wsdl", service)
+	if e.consoleURL != "" {
+		p("  Console of operators     %s (sign in with the administrator's token below)", e.consoleURL)
+	}
 	p("")
 	p("# Who you are, for a day: a user and an administrator")
 	p("USER_TOKEN=%s", user)
 	p("ADMIN_TOKEN=%s", admin)
 	if now.Model.Resource("User") != nil && now.Model.Resource("Post") != nil {
-		b.WriteString(socialBanner(c.PublicURL, service, namespace, rooms.Partner, func(id string) bool {
+		b.WriteString(socialBanner(c.PublicURL, service, e.namespace, e.rooms.Partner, func(id string) bool {
 			found, err := now.View.Get(ctx, "User", []string{id})
 			return err == nil && found[0] != nil
 		}))

@@ -10,6 +10,7 @@ import (
 
 	"tidings/auth"
 	"tidings/cmd/internal/boot"
+	"tidings/console"
 	"tidings/fault"
 	"tidings/graphql"
 	"tidings/internal/proc"
@@ -31,7 +32,10 @@ type edge struct {
 	delay     time.Duration // of the drain
 	window    time.Duration
 	proxies   quota.Proxies
-	hsts      string // Strict-Transport-Security over TLS; empty: nothing is said
+	console   *console.Console // nil: there is none
+	// consoleURL is that of its page; empty: there is none.
+	consoleURL string
+	hsts       string // Strict-Transport-Security over TLS; empty: nothing is said
 }
 
 func newEdge(c boot.Config, rooms *boot.Rooms, log *slog.Logger) (*edge, error) {

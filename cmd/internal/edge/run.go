@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 
 	"tidings/cmd/internal/boot"
 	"tidings/internal/proc"
@@ -56,9 +57,17 @@ func parts(c boot.Config, rooms *boot.Rooms, log *slog.Logger, public, admin net
 	if err != nil {
 		return nil, err
 	}
+	if err := e.openConsole(c, admin); err != nil {
+		return nil, err
+	}
 	var list []proc.Part
 	if admin != nil {
-		list = append(list, proc.Part{Name: "admin", Run: func(ctx context.Context) error { return proc.Admin(ctx, log, admin, e.ready, rooms.Routes()...) }})
+		list = append(list, proc.Part{Name: "admin", Run: func(ctx context.Context) error {
+			return proc.Admin(ctx, log, admin, e.ready, slices.Concat(rooms.Routes(), e.console.Routes())...)
+		}})
+	}
+	if e.console != nil {
+		list = append(list, proc.Part{Name: "console", Run: e.console.Run})
 	}
 	list = append(list, rooms.Parts()...)
 	list = append(list, proc.Part{Name: "edge", Run: func(ctx context.Context) error {
@@ -66,7 +75,7 @@ func parts(c boot.Config, rooms *boot.Rooms, log *slog.Logger, public, admin net
 	}})
 	if c.Dev {
 		list = append(list, proc.Part{Name: "banner", Run: func(ctx context.Context) error {
-			return banner(ctx, stdout, c, rooms, e.namespace)
+			return banner(ctx, stdout, c, e)
 		}})
 	}
 	return list, nil
