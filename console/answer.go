@@ -156,7 +156,8 @@ func (c *candidates) list(process string, room *int) list {
 	out := list{Question: c.question, Total: c.total, Nodes: make([]operation, 0, len(c.best))}
 	for _, l := range c.best {
 		op := operationOf(process, l)
-		if *room -= 400 + len(op.Document) + len(op.Variables) + len(op.Subject) + len(op.Name) + len(op.ID); *room < 0 {
+		size, err := json.Marshal(op)
+		if *room -= len(size); err != nil || *room < 0 {
 			break
 		}
 		out.Nodes = append(out.Nodes, op)

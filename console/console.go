@@ -63,6 +63,7 @@ type Console struct {
 	mu        sync.Mutex
 	looking   int // subscriptions to the page's contract
 	wanted    chan struct{}
+	nth       uint64           // of the last look
 	questions map[question]int // and how many ask them
 	reports   map[string]heard // by process
 	changed   chan struct{}    // closed when there is something new

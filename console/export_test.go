@@ -29,6 +29,7 @@ func MedianOf(upto []float64, n []uint64) *float64 {
 // there is to see.
 func (c *Console) Hear(data []byte) {
 	if r, err := decodeReport(data); err == nil {
+		c.nth = r.Nth
 		c.take(r)
 		c.compose(r.Nth, []change{})
 	}

@@ -64,7 +64,9 @@ func (c *Console) watch(ctx context.Context) {
 	for {
 		select {
 		case <-c.wanted:
-			c.lookAround(ctx)
+			if c.lookers() > 0 { // who came while others looked has been served
+				c.lookAround(ctx)
+			}
 		case <-ctx.Done():
 			return
 		}
@@ -86,8 +88,8 @@ func (c *Console) lookAround(ctx context.Context) {
 	tick := time.NewTicker(c.opts.Every)
 	defer tick.Stop()
 	last := time.Now() // when somebody looked
-	for nth := uint64(1); ; nth++ {
-		c.ask(ctx, nth)
+	for {
+		nth := c.ask(ctx)
 		// The others answer meanwhile; those who are late are shown as they were.
 		if !pause(ctx, c.opts.Every/4) {
 			break
@@ -129,10 +131,12 @@ func (c *Console) lookers() int {
 	return c.looking
 }
 
-// ask asks all processes for their reports, this one without the bus.
-func (c *Console) ask(ctx context.Context, nth uint64) {
+// ask asks all processes for their reports, this one without the bus. It returns
+// which look this is.
+func (c *Console) ask(ctx context.Context) (nth uint64) {
 	c.mu.Lock()
-	l := look{From: c.id, Nth: nth}
+	c.nth++
+	l := look{From: c.id, Nth: c.nth}
 	for q := range c.questions {
 		l.Questions = append(l.Questions, q)
 	}
@@ -144,6 +148,7 @@ func (c *Console) ask(ctx context.Context, nth uint64) {
 		}
 	}
 	c.take(c.report(l))
+	return l.Nth
 }
 
 // hear takes in what another process says. What is not of the form is passed over.
@@ -157,7 +162,7 @@ func (c *Console) take(r report) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	was, known := c.reports[r.ID]
-	if !known && len(c.reports) == maxProcesses || known && r.Nth <= was.report.Nth {
+	if !known && len(c.reports) == maxProcesses || known && r.Nth <= was.report.Nth || r.Nth > c.nth {
 		return
 	}
 	h := heard{report: r, at: time.Now()}

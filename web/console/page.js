@@ -126,7 +126,7 @@ function drawTiles(look) {
   const late = latencyOf(look), groups = sum(p, "groups"), operations = sum(p, "operations");
   const tiles = [
     ["Connections", count((sum(p, "sockets") ?? 0) + (sum(p, "streams") ?? 0)), `${count(sum(p, "sockets"))} sockets, ${count(sum(p, "streams"))} streams`],
-    ["Live operations", count(operations), groups ? `in ${count(groups)} groups, ${plain.format(operations / groups)} share one` : "no groups"],
+    ["Live operations", count(operations), groups ? `${count(groups)} ${groups === 1 ? "group" : "groups"}, ${plain.format(operations / groups)} in each` : "no groups"],
     ["Deliveries a second", rate(sum(p, "deliveries")), `${rate(sum(p, "executions"))} executed`],
     ["Commands a second", rate(sum(p, "commands")), `${rate(sum(p, "requests"))} queries and mutations`],
     ["Delivery latency", late ? seconds(late.median) : unknown, late ? `${seconds(late.high)} for 99 in 100` : "nothing was delivered"],
@@ -164,7 +164,7 @@ function drawGroups(look) {
     return Object.assign(el("tr", {}, el("td", {}, el("div", {}, parts.title, parts.document)), el("td", { "data-name": "Seen by" }, parts.by), el("td", { className: "n", "data-name": "Subscribers" }, el("div", {}, parts.members, parts.bar))), { parts });
   }, (e, g) => {
     write(e.parts.title, g.name || g.field);
-    write(e.parts.document, oneLine(g.document) + (g.variables ? "  " + g.variables : ""));
+    write(e.parts.document, (g.variables ? g.variables + "  " : "") + oneLine(g.document));
     e.parts.document.title = g.document;
     write(e.parts.by, g.subject ? `${g.subject} alone` : g.roles.length ? g.roles.join(", ") : "everybody");
     write(e.parts.members, whole(g.members) + (g.processes > 1 ? ` on ${g.processes}` : ""));
@@ -175,12 +175,13 @@ function drawGroups(look) {
 function drawChanges(look) {
   $("no-changes").hidden = look.changes.length > 0;
   fill($("changes"), look.changes.slice(0, 10), (c) => c.sequence, () => {
-    const parts = { seq: el("td", { className: "n soft" }), kind: el("span", { className: "kind" }), id: el("small"), size: el("td", { className: "n" }), when: el("td", { className: "n soft" }) };
+    const parts = { seq: el("td", { className: "n soft" }), kind: el("span", { className: "kind" }), id: el("small", { className: "one" }), size: el("td", { className: "n" }), when: el("td", { className: "n soft" }) };
     return Object.assign(el("tr", {}, parts.seq, el("td", {}, parts.kind, parts.id), parts.size, parts.when), { parts });
   }, (e, c) => {
     write(e.parts.seq, whole(c.sequence));
     write(e.parts.kind, `${c.type} ${c.kind.toLowerCase()}`);
     write(e.parts.id, c.id);
+    e.parts.id.title = c.id;
     write(e.parts.size, whole(c.bytes));
     write(e.parts.when, since(c.at, look.at));
   });
@@ -273,7 +274,8 @@ function operationRow() {
   const row = el("tr", { className: "row" }, el("td", {}, el("div", {}, parts.button, parts.about)), el("td", {}, el("div", {}, parts.title, parts.document)), parts.vars,
     n("Delivered", parts.delivered, parts.rate), n("Queue", parts.queue), n("Sequence", parts.seq), n("Since", parts.since, parts.transport));
   row.addEventListener("click", () => {
-    if (String(getSelection())) return;
+    const marked = getSelection();
+    if (!marked.isCollapsed && row.contains(marked.anchorNode)) return;
     const name = nameOf(row.operation);
     if (!opened.delete(name)) opened.add(name);
     drawOperations({ nodes: listed, at: row.at });
@@ -416,8 +418,9 @@ function enter(token) {
 
 let drawing = 0;
 function scheduleDraw() {
-  if (!drawing) drawing = setTimeout(() => { drawing = 0; drawOverview(); }, 0);
+  if (!drawing && !document.hidden) drawing = setTimeout(() => { drawing = 0; drawOverview(); }, 0);
 }
+document.addEventListener("visibilitychange", scheduleDraw);
 
 function leave(why) {
   live?.close();

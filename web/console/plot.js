@@ -7,7 +7,7 @@ const svg = (name, attributes = {}, ...children) => {
   return e;
 };
 
-const spanShown = 180_000; // ms
+const spans = [60_000, 120_000, 180_000]; // ms: the least that has all, or the last
 const gapAt = 4_000; // ms without a look that are no line
 
 // ticksUpto are round numbers from 0 to at least the value.
@@ -53,17 +53,19 @@ class Plot {
     if (!width) return;
     const left = 46, right = 8, top = 8, bottom = 20;
     const end = this.points.at(-1)?.t ?? Date.now();
-    const shown = this.points.filter((p) => p.t >= end - spanShown);
+    const span = spans.find((s) => end - (this.points[0]?.t ?? end) <= s) ?? spans.at(-1);
+    const shown = this.points.filter((p) => p.t >= end - span);
     const ticks = ticksUpto(Math.max(0, ...shown.flatMap((p) => p.v.map((v) => v ?? 0))), this.least);
-    const x = (t) => left + (width - left - right) * (1 - (end - t) / spanShown);
+    const x = (t) => left + (width - left - right) * (1 - (end - t) / span);
     const y = (v) => top + (height - top - bottom) * (1 - v / ticks.at(-1));
     const parts = [];
     for (const t of ticks) {
       parts.push(svg("line", { class: "grid", x1: left, x2: width - right, y1: y(t), y2: y(t) }));
       parts.push(svg("text", { x: left - 7, y: y(t) + 4, "text-anchor": "end" }, this.format(t)));
     }
-    for (const [ago, text] of [[180, "3 min ago"], [120, "2 min"], [60, "1 min"], [0, "now"]]) {
-      parts.push(svg("text", { x: x(end - ago * 1000), y: height - 5, "text-anchor": ago === 180 ? "start" : ago ? "middle" : "end" }, text));
+    for (const part of [3, 2, 1, 0]) {
+      const ago = (span * part) / 3, text = !part ? "now" : (ago % 60_000 ? `${ago / 1000} s` : `${ago / 60_000} min`) + (part === 3 ? " ago" : "");
+      parts.push(svg("text", { x: x(end - ago), y: height - 5, "text-anchor": part === 3 ? "start" : part ? "middle" : "end" }, text));
     }
     this.series.forEach((_, i) => parts.push(...this.lines(shown, i, x, y)));
     parts.push(...this.cross(shown, x, y, top, height - bottom));
