@@ -232,6 +232,8 @@ function drawFacts(look) {
 
 // ---- operations
 
+// titleOf is what its client calls the operation, or its document.
+const titleOf = (o) => o.name || o.document.match(/\bsubscription\s+(\w+)/)?.[1] || "unnamed";
 const nameOf = (o) => `${o.process} ${o.connection} ${o.id}`;
 
 function takeOperations(list) {
@@ -289,7 +291,7 @@ function updateOperation(e, o, at) {
   p.button.setAttribute("aria-expanded", opened.has(nameOf(o)));
   write(p.who, o.subject || "anonymous");
   write(p.about, o.roles.join(", ").toLowerCase() || o.client);
-  write(p.title, o.name || "unnamed");
+  write(p.title, titleOf(o));
   write(p.document, oneLine(o.document));
   write(p.variables, o.variables);
   p.vars.classList.toggle("none", !o.variables);
@@ -326,7 +328,7 @@ function updateDetail(e, o, at) {
 // ---- orders
 
 const asks = {
-  operation: (o) => ["End this operation?", `${o.subject || "An anonymous caller"} is told FORBIDDEN for ${o.name || "it"}; what else runs on the connection goes on.`, "End it"],
+  operation: (o) => ["End this operation?", `${o.subject || "An anonymous caller"} is told FORBIDDEN for ${titleOf(o)}; what else runs on the connection goes on.`, "End it"],
   connection: (o) => ["Close this connection?", `The connection ${o.connection} of ${o.subject || "an anonymous caller"} is closed with 1012 and everything on it ends. Stock clients come back at once and resume; to keep somebody out, revoke their tokens.`, "Close it"],
   revoke: (o) => [`Revoke the tokens of ${o.subject}?`, `All tokens of ${o.subject} that were issued until now stop counting, in all processes and for good. Open connections are closed with 4403.`, "Revoke them"],
 };
