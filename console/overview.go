@@ -56,14 +56,12 @@ func processOf(h heard, now time.Time) (p map[string]any, late []proc.Bucket) {
 		"silent": now.Sub(h.at).Seconds(), "ready": r.NotReady == "", "draining": r.Draining,
 		"busConnected": r.Bus, "breakersOpen": append([]string{}, r.Open...),
 	}
-	numbers := r.Numbers
+	var before report
 	if h.before != nil {
-		numbers = grown(r.Numbers, h.before.Numbers, r.At.Sub(h.before.At).Seconds())
-		late = since(r.Late, h.before.Late)
-	} else {
-		numbers = grown(r.Numbers, nil, 0)
+		before = *h.before
+		late = since(r.Late, before.Late)
 	}
-	for name, n := range numbers {
+	for name, n := range grown(r.Numbers, before.Numbers, r.At.Sub(before.At).Seconds()) {
 		p[name] = n
 	}
 	p["latency"] = latencyOf(late)
