@@ -26,7 +26,7 @@ const bytes = (n) => {
   for (; n >= 1024 && i < units.length - 1; i++) n /= 1024;
   return `${n >= 100 || !i ? Math.round(n) : n.toFixed(1)} ${units[i]}`;
 };
-const seconds = (s) => (s == null ? unknown : s < 0.001 ? `${plain.format(s * 1e6)} µs` : s < 1 ? `${plain.format(s * 1000)} ms` : `${plain.format(s)} s`);
+const seconds = (s) => (s == null ? unknown : !s ? "0" : s < 0.001 ? `${plain.format(s * 1e6)} µs` : s < 1 ? `${plain.format(s * 1000)} ms` : `${plain.format(s)} s`);
 const ago = (s) => (s < 1 ? "now" : s < 90 ? `${Math.round(s)} s` : s < 5400 ? `${Math.round(s / 60)} min` : s < 129600 ? `${Math.round(s / 3600)} h` : `${Math.round(s / 86400)} d`);
 const since = (time, now) => ago(Math.max(0, (Date.parse(now) - Date.parse(time)) / 1000));
 const oneLine = (text) => text.replace(/\s+/g, " ").trim();
@@ -128,7 +128,7 @@ function drawTiles(look) {
     ["Connections", count((sum(p, "sockets") ?? 0) + (sum(p, "streams") ?? 0)), `${count(sum(p, "sockets"))} sockets, ${count(sum(p, "streams"))} streams`],
     ["Live operations", count(operations), groups ? `${count(groups)} ${groups === 1 ? "group" : "groups"}, ${plain.format(operations / groups)} in each` : "no groups"],
     ["Deliveries a second", rate(sum(p, "deliveries")), `${rate(sum(p, "executions"))} executed`],
-    ["Commands a second", rate(sum(p, "commands")), `${rate(sum(p, "requests"))} queries and mutations`],
+    ["Commands a second", rate(sum(p, "commands")), `${rate(sum(p, "requests"))} queries, mutations`],
     ["Delivery latency", late ? seconds(late.median) : unknown, late ? `${seconds(late.high)} for 99 in 100` : "nothing was delivered"],
     ["Waiting for clients", bytes(sum(p, "queue")), `${bytes(most(p, "queueLargest"))} for one of them`],
     ["View lag", whole(most(p, "viewLag")), most(p, "viewLag") === 0 ? "shows all of the log" : "messages of the log"],

@@ -51,7 +51,7 @@ class Plot {
   draw() {
     const width = this.svg.clientWidth, height = this.svg.clientHeight;
     if (!width) return;
-    const left = 46, right = 8, top = 8, bottom = 20;
+    const left = 54, right = 8, top = 8, bottom = 20;
     const end = this.points.at(-1)?.t ?? Date.now();
     const span = spans.find((s) => end - (this.points[0]?.t ?? end) <= s) ?? spans.at(-1);
     const shown = this.points.filter((p) => p.t >= end - span);
