@@ -91,17 +91,14 @@ func TestTheFiguresAgreeWithWhatWasDone(t *testing.T) {
 		t.Errorf("the largest group is %+v", largest)
 	}
 	p[0].write(t, 4)
-	delivered, executed := 0., 0.
+	delivered, executed := false, false
 	seen = until(operator, func(o overview) bool {
 		for _, p := range o.Overview.Processes {
-			delivered += p.Deliveries * every.Seconds()
-			executed += p.Executions * every.Seconds()
+			delivered = delivered || p.Deliveries > 0
+			executed = executed || p.Executions > 0
 		}
-		return delivered > 10 && len(o.Overview.Changes) == 4
+		return delivered && executed && len(o.Overview.Changes) == 4
 	})
-	if executed == 0 || executed > delivered {
-		t.Errorf("%g executions for %g deliveries", executed, delivered)
-	}
 	if c := seen.Overview.Changes; c[0].Type != "Post" || c[0].Kind != "CREATED" || !slices.IsSortedFunc(c, func(a, b struct {
 		Sequence float64
 		Kind     string

@@ -22,11 +22,13 @@ const (
 	maxProcesses = 500
 )
 
-// heard is the last that a process said, and the one before.
+// heard is the last that a process said, and what was shown of it before: of two
+// reports that come between two looks nothing is lost.
 type heard struct {
 	report report
 	at     time.Time // when it came
-	before *report
+	before *report   // nil: nothing was shown before
+	shown  bool
 }
 
 // begin counts somebody who looks, and a question of theirs, if they have one;
@@ -165,8 +167,8 @@ func (c *Console) take(r report) {
 	if !known && len(c.reports) == maxProcesses || known && r.Nth <= was.report.Nth || r.Nth > c.nth {
 		return
 	}
-	h := heard{report: r, at: time.Now()}
-	if known {
+	h := heard{report: r, at: time.Now(), before: was.before}
+	if was.shown {
 		h.before = &was.report
 	}
 	c.reports[r.ID] = h
@@ -180,7 +182,10 @@ func (c *Console) compose(nth uint64, changes []change) {
 	for id, h := range c.reports {
 		if nth > h.report.Nth+forgotten {
 			delete(c.reports, id)
+			continue
 		}
+		h.shown = true
+		c.reports[id] = h
 	}
 	c.overviews = append(c.overviews, c.overviewLocked(now, changes))
 	if extra := len(c.overviews) - remembered; extra > 0 {
