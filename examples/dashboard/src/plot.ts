@@ -32,7 +32,7 @@ export function draw(svg: SVGSVGElement, { points, ahead, returns, from, to }: V
   for (const r of returns.toReversed()) {
     const end = r.back || to;
     if (end < from) continue;
-    const middle = Math.min(Math.max((x(r.cut) + x(end)) / 2, box.left + 60), width - 64);
+    const middle = Math.min(Math.max((x(r.cut) + x(end)) / 2, box.left + 76), width - 76);
     parts.push(`<rect class="away" x="${x(r.cut)}" width="${Math.max(1, x(end) - x(r.cut))}" y="${box.top}" height="${bottom - box.top}"/>`);
     if (labelled - middle < 120) continue;
     labelled = middle;
