@@ -3,6 +3,7 @@
 
 SHELL := /bin/bash
 export GORACE := atexit_sleep_ms=0
+NPM_CI := npm ci --loglevel error --no-audit --no-fund
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
 .PHONY: run build test help ci format vet staticcheck generated configuration cli man licences ui manifests alerts vulncheck race conformance postgres clients soap-clients chaos kubernetes bench fuzz container-tools image dist docs-tools docs-site
@@ -42,7 +43,7 @@ generated: build ## fail when the printed contract, docs/configuration.md, docs/
 
 ui: ## build what browsers load from the sources in web; conformance compares the bytes
 	@command -v node >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends nodejs npm)
-	@for p in web/*/package.json; do (cd $$(dirname $$p) && npm ci --silent --no-audit --no-fund && node build.mjs) || exit 1; done
+	@for p in web/*/package.json; do (cd $$(dirname $$p) && $(NPM_CI) && node build.mjs) || exit 1; done
 	$(MAKE) licences
 
 licences: ## write THIRD_PARTY_LICENSES.md from what is linked in
@@ -96,7 +97,7 @@ clients: ## install the foreign clients that conformance needs
 	@command -v haproxy >/dev/null && command -v nginx >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends haproxy nginx-light)
 	@command -v prometheus >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus)
 	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
-	@for p in conformance/*/package.json examples/*/package.json web/*/package.json; do (cd $$(dirname $$p) && npm ci --silent --no-audit --no-fund); done
+	@for p in conformance/*/package.json examples/*/package.json web/*/package.json; do cd $(CURDIR)/$$(dirname $$p) && { $(NPM_CI) || $(NPM_CI); } || exit 1; done
 
 soap-clients: ## install the others of SOAP: suds, SOAP::Lite, gSOAP, JAX-WS and Mono, 90 MB of packages
 	@/usr/bin/python3 -c 'import suds' 2>/dev/null && perl -MSOAP::Lite -e 1 2>/dev/null || \
