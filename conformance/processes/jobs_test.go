@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -46,8 +47,13 @@ func TestAJobSurvivesItsWorkersAndTheBus(t *testing.T) {
 		func() { c.workers[1].kill(t); c.workers[1].restart(t) },
 		func() { c.workers[0].terminate(t); c.workers[0].exit(t, 30*time.Second); c.workers[0].restart(t) },
 		func() { c.nats.kill(t); c.nats.restart(t) },
+		func() { // loses its turn, and goes on with what it had
+			c.workers[1].signal(t, syscall.SIGSTOP)
+			pause(t.Context(), 12*time.Second)
+			c.workers[1].signal(t, syscall.SIGCONT)
+		},
 	} {
-		until(items * (i + 1) / 8)
+		until(items * (i + 1) / 9)
 		strike()
 	}
 	poll(t, 2*time.Minute, "the job is over", func() error {
@@ -78,6 +84,14 @@ func TestAJobSurvivesItsWorkersAndTheBus(t *testing.T) {
 	}
 	if len(seen) != items || len(posts) != items || len(titles) != items {
 		t.Errorf("%d items have %d results, %d posts and %d titles", items, len(seen), len(posts), len(titles))
+	}
+}
+
+func (p *process) signal(t testing.TB, s syscall.Signal) {
+	t.Helper()
+	cmd, _ := p.running()
+	if err := cmd.Process.Signal(s); err != nil {
+		t.Fatalf("%s to %s: %v", s, p.name, err)
 	}
 }
 
