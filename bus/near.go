@@ -104,7 +104,7 @@ func (b *Bus) callHere(ctx context.Context, subject string, h Header, data []byt
 	if !ok {
 		deadline = time.Now().Add(b.opts.CallTimeout)
 	}
-	j := job{deadline: deadline, here: make(chan outcome, 1), msg: Message{Subject: subject, Header: maps.Clone(h), Data: bytes.Clone(data)}}
+	j := job{came: time.Now(), deadline: deadline, here: make(chan outcome, 1), msg: Message{Subject: subject, Header: maps.Clone(h), Data: bytes.Clone(data)}}
 	if !b.nears.take(j, wait) {
 		return Message{}, false, nil
 	}

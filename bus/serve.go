@@ -121,6 +121,7 @@ type job struct {
 	msg      Message
 	reply    string
 	here     chan outcome // takes the one answer; nil: it goes to reply, over the bus
+	came     time.Time
 	deadline time.Time
 }
 
@@ -166,7 +167,7 @@ func (s *service) register(nc *nats.Conn, what Service) error {
 // after the other.
 func (s *service) handler(ep *endpoint) micro.Handler {
 	return micro.HandlerFunc(func(r micro.Request) {
-		j := job{ep: ep, reply: r.Reply(), deadline: s.deadline(r.Headers()),
+		j := job{ep: ep, reply: r.Reply(), came: time.Now(), deadline: s.deadline(r.Headers()),
 			msg: Message{Subject: r.Subject(), Header: Header(r.Headers()), Data: r.Data()}}
 		if s.bytes.Add(int64(len(j.msg.Data))) > queuedBytes {
 			s.refuse(j)
@@ -249,7 +250,7 @@ func (s *service) handle(j job) (data []byte, h Header, err error) {
 	defer cancel()
 	ctx, span := s.bus.processing(ctx, j.msg)
 	defer func() { finish(span, err) }()
-	good := goodUntil(j.msg.Header)
+	good := goodUntil(j.msg.Header, j.came)
 	if good != nil {
 		ctx = context.WithValue(ctx, goodKey{}, good)
 		if err := Stale(ctx); err != nil {

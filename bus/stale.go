@@ -65,8 +65,9 @@ type goodKey struct{}
 // is too old for it to change anything, or the Lease is over under which it works: what was read of the log before the call
 // may still be relied on, what is read after it may not. It is nil where a
 // request is not sent again. It rests on the clocks of both hosts: where the
-// worker's is behind by more than half a second, a request may pass as good that is
-// not; where it is ahead, requests are sent once more.
+// worker's is behind by more than half a second, a request that has lain about on the
+// way, before it came to the process, may pass as good when it is not; where it is
+// ahead, requests are sent once more.
 func Stale(ctx context.Context) error {
 	g, _ := ctx.Value(goodKey{}).(*good)
 	if g == nil || g.left() > 0 {
@@ -100,8 +101,9 @@ func goodStill(ctx context.Context) (left time.Duration, bounded bool) {
 	return g.left(), true
 }
 
-// goodUntil reads the stamp; nil when there is none.
-func goodUntil(h Header) *good {
+// goodUntil reads the stamp of a request that came then; nil when there is none. Of
+// one that comes from a host whose clock is ahead it counts from its coming.
+func goodUntil(h Header, came time.Time) *good {
 	if h.Get(headerSent) == "" {
 		return nil
 	}
@@ -113,7 +115,11 @@ func goodUntil(h Header) *good {
 	if err != nil || for_ <= 0 || for_ > time.Hour.Milliseconds() {
 		return nil
 	}
-	return goodTo(time.UnixMilli(sent).Add(time.Duration(for_) * time.Millisecond))
+	begins := time.UnixMilli(sent)
+	if came = came.Round(0); came.Before(begins) {
+		begins = came
+	}
+	return goodTo(begins.Add(time.Duration(for_) * time.Millisecond))
 }
 
 // sends are the times that a request was sent.
@@ -151,7 +157,7 @@ func (s *sends) failed(err error, sent time.Time) {
 	if errors.Is(err, ErrStale) {
 		switch {
 		case s.short: // there was no more to be had
-		case time.Since(sent) < s.silence/2:
+		case time.Since(sent) < s.silence/3: // it is good for half of it at least
 			s.unstamped = true
 		default: // it takes longer than it was given
 			s.silence *= 2

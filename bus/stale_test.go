@@ -266,3 +266,20 @@ func TestWhatIsAskedOnAccountOfARequestIsGoodForNoLonger(t *testing.T) {
 		t.Errorf("it was good for no longer: %t; it was not sent when that was over: %t", within.Load(), over.Load())
 	}
 }
+
+// A worker whose clock is behind its caller's holds a request that it has got for no
+// longer than others do.
+func TestARequestFromAClockThatIsAheadIsGoodForNoLonger(t *testing.T) {
+	t.Parallel()
+	caller, server := apart(t)
+	serving(t, server, func(ctx context.Context, _ bus.Message) ([]byte, bus.Header, error) {
+		until(t, "it is too old", func() bool { return bus.Stale(ctx) != nil })
+		return nil, nil, bus.Stale(ctx)
+	})
+	h := bus.Header{"Tidings-Sent": {strconv.FormatInt(time.Now().Add(5*time.Minute).UnixMilli(), 10)}, "Tidings-Good": {"300"}, bus.HeaderTimeout: {"60000"}}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := caller.Call(ctx, patienceSubject, h, nil); !errors.Is(err, bus.ErrStale) {
+		t.Error(err)
+	}
+}
