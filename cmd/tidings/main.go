@@ -60,6 +60,7 @@ as SOAP.`,
 		Example: `  tidings init notes             # a schema to begin with
   tidings dev notes              # run it; a saved change is taken up
   tidings watch 'subscription { noteChanged { kind note { text } } }'`,
+		Version:      fmt.Sprint(proc.ThisBuild()),
 		SilenceUsage: true, SilenceErrors: true,
 		CompletionOptions:          cobra.CompletionOptions{DisableDefaultCmd: true},
 		SuggestionsMinimumDistance: 2,
@@ -70,6 +71,8 @@ as SOAP.`,
 	root.SetErr(p.stderr)
 	root.SetHelpFunc(showHelp)
 	root.SetUsageFunc(showUsage)
+	root.SetVersionTemplate("tidings {{.Version}}\n")
+	root.Flags().Bool("version", false, "print which build this is, and end")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
 	})

@@ -174,6 +174,15 @@ func TestEveryCommandSaysWhatItIsFor(t *testing.T) {
 	})
 }
 
+func TestTheVersionIsThatOfTheBuild(t *testing.T) {
+	t.Parallel()
+	flag, _, status := calls(t, "", "--version")
+	command, _, _ := calls(t, "", "version")
+	if status != 0 || flag != command || !strings.HasPrefix(flag, "tidings ") {
+		t.Errorf("status %d, %q and %q", status, flag, command)
+	}
+}
+
 // each calls fn with a command and all below it.
 func each(c *cobra.Command, fn func(*cobra.Command)) {
 	fn(c)

@@ -36,7 +36,7 @@ func TestTwoReleasesAreEqualAndRun(t *testing.T) {
 		}
 	}
 	revision := strings.TrimSpace(mustRun(t, "../..", "git", "rev-parse", "HEAD"))
-	for _, program := range []string{"api", "worker"} {
+	for _, program := range []string{"api", "worker", "tidings"} {
 		if says := mustRun(t, at, "./"+program, "--version"); !strings.Contains(says, "revision "+revision) {
 			t.Errorf("%s says %q, and the revision is %s", program, says, revision)
 		}

@@ -21,8 +21,8 @@ type platform string
 // platforms are those that are released.
 var platforms = []platform{"darwin/amd64", "darwin/arm64", "linux/amd64", "linux/arm64"}
 
-// programs are the commands that are released.
-var programs = []string{"api", "worker"}
+// programs are the commands that are released. An image has the servers alone.
+var programs = []string{"api", "worker", "tidings"}
 
 func (p platform) environ() []string {
 	system, processor, _ := strings.Cut(string(p), "/")
@@ -66,13 +66,16 @@ type built struct {
 	modules  []*debug.Module // all that are linked into any of them
 }
 
-// read reads what the programs in dir say of themselves.
+// read reads what the programs that are in dir say of themselves.
 func read(dir string) (built, error) {
 	b := built{time: time.Unix(0, 0).UTC(), sums: map[string]string{}}
 	seen := map[string]bool{}
 	for _, name := range programs {
 		file := filepath.Join(dir, name)
 		info, err := buildinfo.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		if err != nil {
 			return b, err
 		}
@@ -92,6 +95,9 @@ func read(dir string) (built, error) {
 		}
 		sum := sha256.Sum256(content)
 		b.sums[name] = hex.EncodeToString(sum[:])
+	}
+	if len(b.sums) == 0 {
+		return b, fmt.Errorf("there are no programs in %s", dir)
 	}
 	return b, nil
 }

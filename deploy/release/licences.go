@@ -119,7 +119,7 @@ func licencesPage() (string, error) {
 
 func page(list []terms) string {
 	var out strings.Builder
-	out.WriteString("# Licences of what is linked in\n\nMade by `make licences`. The programs `api` and `worker` hold code of these modules, unchanged, under these licences; the source of each is had from the Go module proxy under its name, in the version that `go version -m api` says.\n\n| module | licences |\n|---|---|\n")
+	out.WriteString("# Licences of what is linked in\n\nMade by `make licences`. The programs `api`, `worker` and `tidings` hold code of these modules, unchanged, under these licences; the source of each is had from the Go module proxy under its name, in the version that `go version -m api` says.\n\n| module | licences |\n|---|---|\n")
 	for _, t := range list {
 		fmt.Fprintf(&out, "| %s | %s |\n", t.name(), t.expression())
 	}

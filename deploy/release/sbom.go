@@ -111,7 +111,9 @@ func sbom(w io.Writer, b built, what, name string) error {
 func (b built) files() []component {
 	var list []component
 	for _, name := range programs {
-		list = append(list, component{Ref: name, Type: "file", Name: name, Hashes: []hash{{"SHA-256", b.sums[name]}}})
+		if sum, ok := b.sums[name]; ok {
+			list = append(list, component{Ref: name, Type: "file", Name: name, Hashes: []hash{{"SHA-256", sum}}})
+		}
 	}
 	return list
 }
