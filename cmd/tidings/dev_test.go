@@ -38,6 +38,27 @@ func TestDevSaysWhatToDoWhenTheAddressIsTaken(t *testing.T) {
 	}
 }
 
+// What dev prints can be pasted as it stands.
+func TestWhatDevPrintsToPasteIsAnswered(t *testing.T) {
+	t.Parallel()
+	p := launch(t, "dev", notes(t), "--listen", "127.0.0.1:0", "--admin", "")
+	p.says(t, "tidings schema print")
+	pasted := 0
+	for line := range strings.Lines(p.out.String()) {
+		operation, rest, ok := strings.Cut(strings.TrimPrefix(line, "tidings query '"), "' ")
+		if !ok || !strings.HasPrefix(line, "tidings query") {
+			continue
+		}
+		pasted++
+		if out, errs, status := calls(t, "", append([]string{"query", operation}, strings.Fields(rest)...)...); status != 0 {
+			t.Errorf("%s: status %d, %s%s", line, status, errs, out)
+		}
+	}
+	if pasted != 1 {
+		t.Errorf("%d queries to paste in\n%s", pasted, p.out.String())
+	}
+}
+
 // What dev promises: a saved change is taken up while clients stay.
 func TestDevTakesUpAChangedSchema(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tidings/cmd/internal/boot"
+	"tidings/schema"
 )
 
 // banner prints, once the service answers, what a newcomer needs to try it:
@@ -58,12 +59,32 @@ func bannerText(ctx context.Context, c boot.Config, e *edge) (string, error) {
 			return err == nil && found[0] != nil
 		}))
 	} else {
-		p("")
-		p("# The contract that clients see")
-		p("bin/api schema print --schema %s", c.Schema)
+		b.WriteString(ownBanner(c, now.Model))
 	}
 	p("")
 	return b.String(), nil
+}
+
+// ownBanner shows the first type of a schema, by the command line.
+func ownBanner(c boot.Config, m *schema.Model) string {
+	var b strings.Builder
+	if len(m.Resources) > 0 {
+		r := m.Resources[0]
+		token := ` --token "$ADMIN_TOKEN"`
+		switch {
+		case r.Auth[schema.Read].Roles.Has(schema.Anyone):
+			token = ""
+		case r.Auth[schema.Read].Allows(schema.User, true):
+			token = ` --token "$USER_TOKEN"`
+		}
+		fmt.Fprintf(&b, `
+# Watch (leave it running), and read, in other terminals
+tidings watch 'subscription { %[1]sChanged { kind id } }' --url %[3]s%[4]s
+tidings query '{ %[2]s { totalCount } }' --url %[3]s%[4]s
+`, r.Singular, r.Plural, c.PublicURL, token)
+	}
+	fmt.Fprintf(&b, "\n# The contract that clients see\ntidings schema print --schema %s\n", c.Schema)
+	return b.String()
 }
 
 // socialBanner shows the walks on the example schema. What exists from an
