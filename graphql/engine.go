@@ -129,15 +129,16 @@ type records interface {
 // live subscriptions start, Close ends. Whoever made data and feed closes them
 // after that.
 type Engine struct {
-	model     *schema.Model
-	schema    *ast.Schema
-	data      records
-	feed      *resource.Feed
-	options   Options
-	log       *slog.Logger
-	inputs    inputTypes
-	rules     *rules.Rules
-	functions map[string]*Function
+	model         *schema.Model
+	schema        *ast.Schema
+	data          records
+	feed          *resource.Feed
+	options       Options
+	log           *slog.Logger
+	unresumedTold sparing // of subscribers who could not be brought up to the present
+	inputs        inputTypes
+	rules         *rules.Rules
+	functions     map[string]*Function
 	// complaints are about what services say, for each field.
 	complaints map[*schema.Binding]*complaints
 	documents  *documents

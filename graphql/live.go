@@ -162,7 +162,7 @@ func (e *Engine) join(ctx context.Context, span *trace.Span, who auth.Principal,
 		}
 	}
 	if m.behind && after != "" && !op.moved {
-		m.resume = &resumption{}
+		m.resume = &resumption{cursor: after}
 	}
 	if !e.live.join(group{op: op, who: view, sight: sight}, m) {
 		return nil, e.refusal(ctx, errStopping)

@@ -90,7 +90,7 @@ func (e *Engine) hear(ctx context.Context, who auth.Principal, op *operation, af
 	}
 	m = &member{sink: s, begun: e.options.Tracer.Here(ctx), behind: from.Log != ""}
 	if m.behind && !op.moved {
-		m.resume = &resumption{}
+		m.resume = &resumption{cursor: after}
 	}
 	g := group{op: op, who: op.view(who)}
 	if op.moved && !m.behind { // what came between the engines is not known

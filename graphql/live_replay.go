@@ -3,6 +3,7 @@ package graphql
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"tidings/fault"
@@ -32,12 +33,28 @@ func (l *live) run(ctx context.Context, e *Engine, m *member, bring func(context
 	}
 	if m.resume != nil && ctx.Err() == nil {
 		m.resume.err = err
+		e.unresumed(ctx, m, err)
 	}
 	if err == nil || ctx.Err() != nil || !m.drop() {
 		m.replayed(nil)
 		return
 	}
 	m.replayed(e.errorList(ctx, err))
+}
+
+// unresumed tells the log, once a second at most, that a subscriber who came back
+// with a cursor could not be brought up to the present.
+func (e *Engine) unresumed(ctx context.Context, m *member, err error) {
+	if err == nil {
+		return
+	}
+	left, due := e.unresumedTold.line()
+	if !due {
+		return
+	}
+	f := fault.Of(err)
+	e.log.LogAttrs(ctx, slog.LevelInfo, "a subscriber who came back could not be told what was missed", slog.String("op_name", short(m.group.op.def.Name)),
+		slog.String("cursor", m.resume.cursor), slog.String("code", string(f.Code)), slog.Any("error", err), left)
 }
 
 // replayed is called when the replay calls the sink no more. What was to be said

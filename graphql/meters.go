@@ -144,9 +144,10 @@ func (o *overLimit) Unwrap() error { return o.cause }
 // resumption is a subscription that came with a cursor, until it is known what
 // became of it: the goroutine that brings it up to the present has it.
 type resumption struct {
-	given int   // results
-	anew  bool  // it began again with the records as they are
-	err   error // why it is at an end
+	cursor string // with which it came
+	given  int    // results
+	anew   bool   // it began again with the records as they are
+	err    error  // why it is at an end
 }
 
 func (r *resumption) outcome() string {
