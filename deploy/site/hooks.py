@@ -46,7 +46,7 @@ def on_page_markdown(markdown, page, config, files):
     return link.sub(lambda m: rewritten(m, at, page), indented(markdown))
 
 
-link = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^):\s]+)\)")
+link = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^):\s]+)\)")
 
 
 def rewritten(match, at, page):
