@@ -66,7 +66,7 @@ func (p *pod) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.engine.Close)
-	p.hub = newHub(t, p.engine, realtime.Options{MaxQueue: 64 << 10, KeepAlive: 50 * time.Millisecond, PingEvery: 5 * time.Second})
+	p.hub = newHub(t, p.engine, realtime.Options{MaxQueue: 64 << 10, KeepAlive: 50 * time.Millisecond, PingEvery: time.Minute})
 	srv := httptest.NewServer(p.hub.Wrap(p.engine))
 	t.Cleanup(srv.Close)
 	t.Cleanup(func() { _ = p.hub.Close() })

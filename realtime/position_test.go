@@ -117,7 +117,7 @@ func idlers(t *testing.T, url string) map[string]idler {
 func TestAnIdleOperationLearnsNewerCursors(t *testing.T) {
 	t.Parallel()
 	p := pods(t, 1)[0]
-	hub := newHub(t, p.engine, realtime.Options{KeepAlive: 100 * time.Millisecond, PingEvery: 2 * time.Second})
+	hub := newHub(t, p.engine, realtime.Options{KeepAlive: 100 * time.Millisecond, PingEvery: 4 * time.Second}) // who is not read from for 10 s is cut off
 	srv := httptest.NewServer(hub.Wrap(http.NotFoundHandler()))
 	t.Cleanup(srv.Close)
 	t.Cleanup(func() { _ = hub.Close() })

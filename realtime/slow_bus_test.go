@@ -59,7 +59,7 @@ func trading(t *testing.T) (url string, hub *realtime.Hub, engine *graphql.Engin
 		t.Fatal(err)
 	}
 	t.Cleanup(engine.Close)
-	hub = newHub(t, engine, realtime.Options{MaxQueue: 64 << 10, WriteTimeout: time.Minute, PingEvery: time.Minute})
+	hub = newHub(t, engine, realtime.Options{MaxQueue: 64 << 10, WriteTimeout: 5 * time.Minute, PingEvery: 5 * time.Minute})
 	srv := httptest.NewUnstartedServer(hub.Wrap(engine))
 	srv.Config.ConnState = func(c net.Conn, state http.ConnState) {
 		if tcp, ok := c.(*net.TCPConn); ok && state == http.StateNew {

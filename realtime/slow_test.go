@@ -44,7 +44,7 @@ func reporting(t *testing.T, policy string) *pod {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.engine.Close)
-	p.hub = newHub(t, p.engine, realtime.Options{MaxQueue: 64 << 10, WriteTimeout: time.Minute, PingEvery: time.Minute})
+	p.hub = newHub(t, p.engine, realtime.Options{MaxQueue: 64 << 10, WriteTimeout: 5 * time.Minute, PingEvery: 5 * time.Minute})
 	srv := httptest.NewUnstartedServer(p.hub.Wrap(p.engine))
 	srv.Config.ConnState = func(c net.Conn, state http.ConnState) {
 		if tcp, ok := c.(*net.TCPConn); ok && state == http.StateNew {
