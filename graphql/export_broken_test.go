@@ -17,7 +17,7 @@ func Break(e *Engine) error {
 	return nil
 }
 
-type broken struct{ history }
+type broken struct{}
 
 func (broken) unread() bool { return false }
 
