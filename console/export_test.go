@@ -2,7 +2,9 @@ package console
 
 import (
 	"encoding/json"
+	"runtime"
 	"time"
+	"weak"
 
 	"tidings/internal/proc"
 )
@@ -42,4 +44,15 @@ func (c *Console) Newest() []byte {
 		return nil
 	}
 	return list[0].json
+}
+
+// Remembers tells whether the lists of operations of the last report of a process
+// are still kept.
+func (c *Console) Remembers(process string) func() bool {
+	answer := weak.Make(&c.reports[process].report.Answers[0])
+	return func() bool {
+		runtime.GC()
+		defer runtime.KeepAlive(c)
+		return answer.Value() != nil
+	}
 }

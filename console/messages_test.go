@@ -66,3 +66,25 @@ func FuzzReport(f *testing.F) {
 		}
 	})
 }
+
+// A console is open for days: of what processes have said, it keeps the last, and
+// of the one before the numbers.
+func TestOldReportsAreForgotten(t *testing.T) {
+	t.Parallel()
+	c, err := console.New(console.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	say := func(nth string) { c.Hear([]byte(strings.Replace(goodReport, `"nth":1`, `"nth":`+nth, 1))) }
+	say("1")
+	remembered := c.Remembers("BBBBBBBBBBBB")
+	if !remembered() {
+		t.Fatal("the last report is not kept")
+	}
+	say("2")
+	say("3")
+	say("4")
+	if remembered() {
+		t.Error("a report is kept after three others")
+	}
+}

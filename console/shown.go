@@ -3,6 +3,7 @@ package console
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -14,16 +15,17 @@ const hidden = "•••"
 
 // secret are parts of the names of variables whose values are not shown, in lower
 // case and without what stands between words.
-var secret = [...]string{"password", "passwd", "passphrase", "secret", "token", "apikey", "credential", "authorization", "privatekey", "otp", "cvv", "cardnumber", "iban", "ssn"}
+var secret = [...]string{
+	"password", "passwd", "pwd", "passphrase", "passcode", "secret", "token", "bearer", "jwt", "credential", "authorization",
+	"apikey", "accesskey", "privatekey", "signingkey", "encryptionkey", "licensekey", "otp", "cvv", "cvc", "cardnumber", "iban", "ssn",
+}
+
+// bareSecret are names of secrets that are also parts of other words.
+var bareSecret = [...]string{"key", "keys", "pin"}
 
 func isSecret(name string) bool {
-	name = strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
-	for _, part := range secret {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return false
+	name = strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(name))
+	return slices.Contains(bareSecret[:], name) || slices.ContainsFunc(secret[:], func(part string) bool { return strings.Contains(name, part) })
 }
 
 // maxRead is how much of a client's variables is read to show some of it.

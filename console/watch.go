@@ -22,7 +22,7 @@ const (
 	maxProcesses = 500
 )
 
-// heard is the last that a process said, and what was shown of it before: of two
+// heard is the last that a process said, and the counts that were shown of it before: of two
 // reports that come between two looks nothing is lost.
 type heard struct {
 	report report
@@ -160,6 +160,12 @@ func (c *Console) hear(m bus.Message) {
 	}
 }
 
+// counts are what of a report the next one is held against. It is all that is kept
+// of it: whoever held it whole would hold, by way of it, all those before.
+func (r report) counts() *report {
+	return &report{At: r.At, Numbers: r.Numbers, Late: r.Late}
+}
+
 func (c *Console) take(r report) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,7 +175,7 @@ func (c *Console) take(r report) {
 	}
 	h := heard{report: r, at: time.Now(), before: was.before}
 	if was.shown {
-		h.before = &was.report
+		h.before = was.report.counts()
 	}
 	c.reports[r.ID] = h
 }
