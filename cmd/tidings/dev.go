@@ -51,9 +51,9 @@ func (p program) devCommand() *cobra.Command {
 			case help:
 				return c.Help()
 			case err != nil:
-				return usageError{err}
+				return boot.Usage(err)
 			case len(names) != 1:
-				return usageError{errors.New("name DIR, the directory of the schema: tidings dev DIR; see tidings dev --help")}
+				return boot.Usage(errors.New("name DIR, the directory of the schema: tidings dev DIR; see tidings dev --help"))
 			}
 			return p.dev(c, names[0], settings)
 		},
@@ -65,18 +65,18 @@ func (p program) devCommand() *cobra.Command {
 // dev runs the service until it is told to end. Settings win over what it says.
 func (p program) dev(c *cobra.Command, dir string, settings []string) error {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return usageError{fmt.Errorf("there is no directory %s: tidings init %[1]s makes one with a schema", dir)}
+		return boot.Usage(fmt.Errorf("there is no directory %s: tidings init %[1]s makes one with a schema", dir))
 	}
 	config, err := boot.ReadConfig("tidings dev", slices.Concat(devSettings(dir), settings), p.environ, func(format string, a ...any) { fmt.Fprintf(p.stdout, format, a...) })
 	if errors.Is(err, boot.ErrHelp) {
 		return nil
 	}
 	if err != nil {
-		return usageError{err}
+		return boot.Usage(err)
 	}
 	err = edge.Run(c.Context(), config, p.stdout, p.stderr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return usageError{fmt.Errorf("%w\nSomething else has the address. With another: tidings dev %s --listen 127.0.0.1:8081 --admin ''", err, dir)}
+		return boot.Usage(fmt.Errorf("%w\nSomething else has the address. With another: tidings dev %s --listen 127.0.0.1:8081 --admin ''", err, dir))
 	}
 	return err
 }

@@ -93,9 +93,9 @@ func (p program) doctor(c *cobra.Command, args []string) error {
 	case help:
 		return c.Help()
 	case err != nil:
-		return usageError{err}
+		return boot.Usage(err)
 	case len(names) > 1:
-		return usageError{fmt.Errorf("unknown argument %q; see tidings doctor --help", names[1])}
+		return boot.Usage(fmt.Errorf("unknown argument %q; see tidings doctor --help", names[1]))
 	}
 	x := examination{program: p, url: own.url}
 	x.examine(c.Context(), names, settings)
@@ -105,7 +105,7 @@ func (p program) doctor(c *cobra.Command, args []string) error {
 		err = x.text()
 	}
 	if n := x.count(stateFailure); n > 0 && err == nil {
-		return statusError{statusAnswer, fmt.Errorf("failures: %d", n)}
+		return tool.Exit(statusAnswer, fmt.Errorf("failures: %d", n))
 	}
 	return err
 }

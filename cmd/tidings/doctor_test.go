@@ -12,6 +12,7 @@ import (
 
 	"tidings/bus"
 	"tidings/bus/bustest"
+	"tidings/cmd/internal/tool"
 )
 
 // examined runs the doctor and returns what it found, by what was looked at.
@@ -21,7 +22,7 @@ func examined(t *testing.T, status int, environ []string, args ...string) map[st
 	p := program{args: append([]string{"doctor", "--json"}, args...), environ: environ, stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
 	got := 0
 	if err := p.run(t.Context()); err != nil {
-		got = statusOf(err)
+		got = tool.StatusOf(err)
 	}
 	var list []finding
 	if err := json.Unmarshal([]byte(out.String()), &list); err != nil || got != status {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"tidings/cmd/internal/boot"
+
 	"github.com/spf13/cobra"
 )
 
@@ -26,7 +28,7 @@ when it is not there; one that has a schema already is left as it is.`,
 		Args:    one("DIR, the directory of the new schema"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := begin(args[0]); err != nil {
-				return usageError{err}
+				return boot.Usage(err)
 			}
 			_, err := fmt.Fprintf(c.OutOrStdout(), `%[1]s has a schema now: read it, and change it as you like.
 
@@ -65,9 +67,9 @@ func one(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 0:
-			return usageError{fmt.Errorf("name %s: %s; see %s --help", what, c.UseLine(), c.CommandPath())}
+			return boot.Usage(fmt.Errorf("name %s: %s; see %s --help", what, c.UseLine(), c.CommandPath()))
 		case len(args) > 1:
-			return usageError{fmt.Errorf("unknown argument %q; see %s --help", args[1], c.CommandPath())}
+			return boot.Usage(fmt.Errorf("unknown argument %q; see %s --help", args[1], c.CommandPath()))
 		}
 		return nil
 	}

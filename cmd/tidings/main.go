@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tidings/cmd/internal/boot"
 	"tidings/cmd/internal/tool"
 	"tidings/internal/proc"
 )
@@ -22,7 +23,7 @@ func main() {
 	p := program{args: os.Args[1:], environ: os.Environ(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	if err := p.run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "tidings:", err)
-		os.Exit(statusOf(err))
+		os.Exit(tool.StatusOf(err))
 	}
 }
 
@@ -74,7 +75,7 @@ as SOAP.`,
 	root.SetVersionTemplate("tidings {{.Version}}\n")
 	root.Flags().Bool("version", false, "print which build this is, and end")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
+		return boot.Usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 	})
 	root.AddGroup(
 		&cobra.Group{ID: groupStart, Title: "Begin:"},
@@ -84,6 +85,12 @@ as SOAP.`,
 		&cobra.Group{ID: groupOperate, Title: "Operate:"},
 	)
 	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Short: "Say what a command is for", RunE: help(root), ValidArgsFunction: cobra.NoFileCompletions})
+	p.commands(root)
+	return root
+}
+
+// commands adds those that there are, group by group.
+func (p program) commands(root *cobra.Command) {
 	add := func(group string, list ...*cobra.Command) {
 		for _, c := range list {
 			c.GroupID = group
@@ -114,7 +121,6 @@ as SOAP.`,
 		p.shared("revoke", "Take tokens back, in all processes"),
 		p.shared("erase", "Delete a record and erase at once what it was"))
 	root.AddCommand(p.shared("version", "Print which build this is"), completionCommand(), p.manCommand())
-	return root
 }
 
 // help says what a command is for, or that there is none of that name.
@@ -123,7 +129,7 @@ func help(root *cobra.Command) func(*cobra.Command, []string) error {
 		c, rest, err := root.Find(args)
 		switch {
 		case err != nil:
-			return usageError{err}
+			return boot.Usage(err)
 		case len(rest) > 0:
 			return unknown(c, rest[0])
 		}
@@ -131,36 +137,11 @@ func help(root *cobra.Command) func(*cobra.Command, []string) error {
 	}
 }
 
-// usageError says that nothing was done, since it is not clear what is wanted.
-type usageError struct{ error }
-
-// Unwrap returns what is wrong.
-func (e usageError) Unwrap() error { return e.error }
-
-// statusError ends the program with a status of its own.
-type statusError struct {
-	status int
-	error
-}
-
-// Unwrap returns what happened.
-func (e statusError) Unwrap() error { return e.error }
-
 // The statuses with which the program ends, beside those of the shared commands.
 const (
 	statusAnswer = 1 // the service has answered with errors, or a subscription was refused
 	statusUsage  = 2 // nobody was asked: the command is wrong, or nobody is there
 )
-
-func statusOf(err error) int {
-	if e, ok := errors.AsType[statusError](err); ok {
-		return e.status
-	}
-	if _, ok := errors.AsType[usageError](err); ok {
-		return statusUsage
-	}
-	return tool.StatusOf(err)
-}
 
 // interrupted reports whether err says that ctx was ended by a signal, as a person
 // ends what runs until then.

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"tidings/cmd/internal/tool"
+
 	"github.com/spf13/cobra"
 )
 
@@ -55,7 +57,7 @@ func calls(t *testing.T, stdin string, args ...string) (stdout, stderr string, s
 	p := program{args: args, stdin: strings.NewReader(stdin), stdout: &out, stderr: &errs}
 	err := p.run(t.Context())
 	if err != nil {
-		status = statusOf(err)
+		status = tool.StatusOf(err)
 		errs.Write([]byte("tidings: " + err.Error() + "\n"))
 	}
 	return out.String(), errs.String(), status

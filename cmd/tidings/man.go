@@ -6,11 +6,49 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"tidings/cmd/internal/boot"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
+
+// manCommand prints man pages.
+func (p program) manCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:               "man [DIR | COMMAND...]",
+		Short:             "Write the man pages into a directory, or print one",
+		Long:              "Print the man page of a command, or write those of all commands into a directory\nthat exists: tidings.1, tidings-watch.1 and so on.",
+		Example:           "  tidings man watch | man -l -\n  tidings man ~/.local/share/man/man1",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              p.man,
+	}
+}
+
+func (p program) man(c *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		if found, err := p.pagesInto(c.Root(), args[0]); found || err != nil {
+			return err
+		}
+	}
+	page, rest, err := c.Root().Find(args)
+	if err != nil || len(rest) > 0 {
+		return boot.Usage(fmt.Errorf("%s is neither a command nor a directory", strings.Join(args, " ")))
+	}
+	_, err = p.stdout.Write(p.page(page))
+	return err
+}
+
+// tree is a command and all below it, in the order of their names.
+func tree(c *cobra.Command) []*cobra.Command {
+	list := []*cobra.Command{c}
+	for _, s := range visible(c) {
+		list = slices.Concat(list, tree(s))
+	}
+	return list
+}
 
 // pagesInto writes the man pages of all commands into a directory. found: it is one.
 func (p program) pagesInto(root *cobra.Command, dir string) (found bool, err error) {

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"tidings/client"
+	"tidings/cmd/internal/boot"
+	"tidings/cmd/internal/tool"
 )
 
 // operation are the flags of those who send an operation.
@@ -34,25 +36,25 @@ func (o *operation) flags(set *pflag.FlagSet) {
 func (o *operation) read(c *cobra.Command, args []string) (op client.Operation, err error) {
 	op = client.Operation{Name: o.name, ID: o.id}
 	if op.Variables, err = o.coerced(); err != nil {
-		return op, usageError{err}
+		return op, boot.Usage(err)
 	}
 	switch in := c.InOrStdin(); {
 	case o.id != "" && len(args) > 0:
-		return op, usageError{errors.New("--id names a registered operation: leave the document out")}
+		return op, boot.Usage(errors.New("--id names a registered operation: leave the document out"))
 	case o.id != "":
 		return op, nil
-	case len(args) == 0 && isTerminal(in):
-		return op, usageError{fmt.Errorf("say what to send: %s '{ __typename }', or a FILE, or - for the standard input; see %[1]s --help", c.CommandPath())}
+	case len(args) == 0 && tool.IsTerminal(in):
+		return op, boot.Usage(fmt.Errorf("say what to send: %s '{ __typename }', or a FILE, or - for the standard input; see %[1]s --help", c.CommandPath()))
 	case len(args) == 0 || args[0] == "-":
 		op.Query, err = readAll(in)
 	default:
 		op.Query, err = document(args[0])
 	}
 	if err != nil {
-		return op, usageError{err}
+		return op, boot.Usage(err)
 	}
 	if strings.TrimSpace(op.Query) == "" {
-		return op, usageError{errors.New("the document is empty")}
+		return op, boot.Usage(errors.New("the document is empty"))
 	}
 	return op, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"tidings/client"
 	"tidings/cmd/internal/boot"
+	"tidings/cmd/internal/tool"
 	"tidings/graphql"
 )
 
@@ -45,7 +46,7 @@ done.`,
   tidings persist app/src --register --url https://api.example.com`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError{errors.New("name the directory of the operations: tidings persist DIR; see tidings persist --help")}
+				return boot.Usage(errors.New("name the directory of the operations: tidings persist DIR; see tidings persist --help"))
 			}
 			return nil
 		},
@@ -73,11 +74,11 @@ type persisted struct {
 
 func (p program) persist(c *cobra.Command, o persisting, args []string) error {
 	if o.format != "apollo" && o.format != "relay" {
-		return usageError{fmt.Errorf("--format is apollo or relay, not %q", o.format)}
+		return boot.Usage(fmt.Errorf("--format is apollo or relay, not %q", o.format))
 	}
 	list, err := documentsOf(args)
 	if err != nil {
-		return usageError{err}
+		return boot.Usage(err)
 	}
 	if o.schema != "" {
 		if err := p.fits(o.schema, list); err != nil {
@@ -96,7 +97,7 @@ func (p program) persist(c *cobra.Command, o persisting, args []string) error {
 		return err
 	}
 	if err := errors.Join(os.MkdirAll(filepath.Dir(o.out), 0o755), os.WriteFile(o.out, text, 0o644)); err != nil {
-		return usageError{err}
+		return boot.Usage(err)
 	}
 	_, err = fmt.Fprintf(p.stderr, "%s: %d operations\n", o.out, len(list))
 	return err
@@ -160,18 +161,18 @@ func manifest(format string, list []persisted) ([]byte, error) {
 func (p program) fits(dir string, list []persisted) error {
 	config, err := boot.ReadConfig("tidings persist", []string{"--schema", dir}, p.environ, func(string, ...any) {})
 	if err != nil {
-		return usageError{err}
+		return boot.Usage(err)
 	}
 	m, err := config.LoadSchema()
 	if err != nil {
-		return usageError{err}
+		return boot.Usage(err)
 	}
 	read, err := registered(list)
 	if err != nil {
-		return usageError{err}
+		return boot.Usage(err)
 	}
 	if err := config.CheckOperations(m, read); err != nil {
-		return statusError{statusAnswer, err}
+		return tool.Exit(statusAnswer, err)
 	}
 	return nil
 }
@@ -211,7 +212,7 @@ func (p program) register(c *cobra.Command, from remote, list []persisted) error
 		}
 	}
 	if refused > 0 {
-		return statusError{statusAnswer, fmt.Errorf("not registered: %d of %d", refused, len(list))}
+		return tool.Exit(statusAnswer, fmt.Errorf("not registered: %d of %d", refused, len(list)))
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 
+	"tidings/cmd/internal/tool"
+
 	"github.com/spf13/cobra"
 )
 
@@ -40,17 +42,17 @@ Status: 0 the answer has no errors; 1 it has, and they are on the standard error
 		}
 		answer, err := s.Do(c.Context(), request)
 		if err != nil {
-			return statusError{statusUsage, err}
+			return tool.Exit(statusUsage, err)
 		}
 		text := []byte(answer.Body)
-		if !raw && isTerminal(p.stdout) {
+		if !raw && tool.IsTerminal(p.stdout) {
 			text = pretty(text)
 		}
 		if _, err := fmt.Fprintf(p.stdout, "%s\n", text); err != nil {
 			return err
 		}
 		if len(answer.Errors) > 0 {
-			return statusError{statusAnswer, answer.Errors[0]}
+			return tool.Exit(statusAnswer, answer.Errors[0])
 		}
 		return nil
 	}

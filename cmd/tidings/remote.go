@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tidings/client"
+	"tidings/cmd/internal/boot"
 )
 
 // The variables that say which service is meant, and who calls.
@@ -39,7 +40,7 @@ func (r *remote) endpoint(environ []string) (*url.URL, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, usageError{fmt.Errorf("--url %s is not of the form http://localhost:8080/graphql, or https", text)}
+		return nil, boot.Usage(fmt.Errorf("--url %s is not of the form http://localhost:8080/graphql, or https", text))
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/graphql"
@@ -54,7 +55,7 @@ func (r *remote) service(environ []string) (*client.Service, error) {
 		return nil, err
 	}
 	if r.token != "" && r.tokenFile != "" {
-		return nil, usageError{errors.New("--token and --token-file are both given; leave one out")}
+		return nil, boot.Usage(errors.New("--token and --token-file are both given; leave one out"))
 	}
 	token := cmp.Or(r.token, variable(environ, variableToken))
 	s := &client.Service{URL: u.String(), Token: func() (string, error) { return token, nil }}
@@ -75,16 +76,6 @@ func variable(environ []string, name string) string {
 		}
 	}
 	return ""
-}
-
-// isTerminal reports whether a person looks at it, or types there.
-func isTerminal(v any) bool {
-	f, ok := v.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // readAll reads what comes on the standard input.

@@ -81,5 +81,5 @@ func unknown(c *cobra.Command, name string) error {
 	if list := c.SuggestionsFor(name); len(list) > 0 {
 		near = "; did you mean " + c.CommandPath() + " " + list[0] + "?"
 	}
-	return usageError{fmt.Errorf("there is no %s %s%s See %[1]s --help", c.CommandPath(), name, near)}
+	return boot.Usage(fmt.Errorf("there is no %s %s%s See %[1]s --help", c.CommandPath(), name, near))
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"tidings/client"
+	"tidings/cmd/internal/boot"
+	"tidings/cmd/internal/tool"
 )
 
 // partner are the flags of those who look at SOAP, or call it.
@@ -30,7 +32,7 @@ func (p *partner) flags(c *cobra.Command) {
 // find returns the service, where SOAP is called there, and the WSDL.
 func (p *partner) find(c *cobra.Command, environ []string) (s *client.Service, endpoint, wsdl string, err error) {
 	if p.soap != "1.1" && p.soap != "1.2" {
-		return nil, "", "", usageError{fmt.Errorf("--soap is 1.1 or 1.2, not %q", p.soap)}
+		return nil, "", "", boot.Usage(fmt.Errorf("--soap is 1.1 or 1.2, not %q", p.soap))
 	}
 	if s, err = p.remote.service(environ); err != nil {
 		return nil, "", "", err
@@ -39,7 +41,7 @@ func (p *partner) find(c *cobra.Command, environ []string) (s *client.Service, e
 		wsdl, err = s.WSDL(c.Context(), endpoint, p.soap == "1.2")
 	}
 	if err != nil {
-		err = statusError{statusUsage, err}
+		err = tool.Exit(statusUsage, err)
 	}
 	return s, endpoint, wsdl, err
 }
@@ -110,7 +112,7 @@ func (p program) soapCall(c *cobra.Command, o calling, args []string) error {
 	}
 	contract, err := client.ParseContract(wsdl)
 	if err != nil {
-		return statusError{statusUsage, err}
+		return tool.Exit(statusUsage, err)
 	}
 	if len(args) == 0 {
 		_, err := fmt.Fprintln(p.stdout, strings.Join(contract.Operations(), "\n"))
@@ -118,14 +120,14 @@ func (p program) soapCall(c *cobra.Command, o calling, args []string) error {
 	}
 	e := client.Envelope{Endpoint: endpoint, Contract: contract, Operation: args[0], User: o.user, Digest: o.digest, Twelve: o.soap == "1.2"}
 	if e.Password, err = o.secret(); err != nil {
-		return usageError{err}
+		return boot.Usage(err)
 	}
 	if e.Input, err = inputOf(c, args[1:]); err != nil {
-		return usageError{err}
+		return boot.Usage(err)
 	}
 	envelope, err := text(&e)
 	if err != nil {
-		return usageError{fmt.Errorf("%w; tidings soap call lists the operations, tidings soap wsdl what they take", err)}
+		return boot.Usage(fmt.Errorf("%w; tidings soap call lists the operations, tidings soap wsdl what they take", err))
 	}
 	if o.show {
 		_, err := fmt.Fprintln(p.stdout, envelope)
@@ -134,12 +136,12 @@ func (p program) soapCall(c *cobra.Command, o calling, args []string) error {
 	answer, raw, err := s.Call(c.Context(), e)
 	fault, failed := errors.AsType[*client.Fault](err)
 	if err != nil && !failed {
-		return statusError{statusUsage, err}
+		return tool.Exit(statusUsage, err)
 	}
 	if err := p.printAnswer(o.xml, answer, raw, fault); err != nil || !failed {
 		return err
 	}
-	return statusError{statusAnswer, fault}
+	return tool.Exit(statusAnswer, fault)
 }
 
 // printAnswer prints what came back: the envelope, or the result or the fault as JSON.
@@ -154,7 +156,7 @@ func (p program) printAnswer(xml bool, answer json.RawMessage, raw string, fault
 			return err
 		}
 	}
-	if isTerminal(p.stdout) {
+	if tool.IsTerminal(p.stdout) {
 		out = pretty(out)
 	}
 	_, err = fmt.Fprintf(p.stdout, "%s\n", out)

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tidings/client"
+	"tidings/cmd/internal/boot"
+	"tidings/cmd/internal/tool"
 )
 
 const watchUsage = `Print the results of a subscription as they come, until it is complete or Ctrl-C.
@@ -61,7 +63,7 @@ var errEnough = errors.New("enough")
 func (p program) watch(c *cobra.Command, w watching, args []string) error {
 	transport := client.Transport(w.transport)
 	if transport != client.Auto && transport != client.WebSocket && transport != client.SSE {
-		return usageError{fmt.Errorf("--transport is auto, wss or sse, not %q", w.transport)}
+		return boot.Usage(fmt.Errorf("--transport is auto, wss or sse, not %q", w.transport))
 	}
 	s, err := w.remote.service(p.environ)
 	if err != nil {
@@ -71,7 +73,7 @@ func (p program) watch(c *cobra.Command, w watching, args []string) error {
 	if err != nil {
 		return err
 	}
-	people, seen, last := !w.json && isTerminal(p.stdout), 0, w.after
+	people, seen, last := !w.json && tool.IsTerminal(p.stdout), 0, w.after
 	err = s.Watch(c.Context(), client.Watch{Operation: op, After: w.after, Transport: transport, Tell: p.tell}, func(e client.Event) error {
 		text := []byte(e.Payload)
 		if people {
@@ -92,7 +94,7 @@ func (p program) watch(c *cobra.Command, w watching, args []string) error {
 		fmt.Fprintf(p.stderr, "the last cursor: %s\n", last)
 	}
 	if refused, ok := errors.AsType[*client.Refusal](err); ok {
-		return statusError{statusAnswer, refused}
+		return tool.Exit(statusAnswer, refused)
 	}
 	if errors.Is(err, errEnough) || interrupted(c.Context(), err) {
 		return nil

@@ -3,7 +3,7 @@ package boot
 import "errors"
 
 // UsageError says that nothing was done: an argument or a setting is unknown,
-// missing, or no value of its kind.
+// missing, or no value of its kind, or what it names cannot be used.
 type UsageError struct{ error }
 
 // Unwrap returns what is wrong.

@@ -61,6 +61,9 @@ type exitError struct {
 // Unwrap returns what happened.
 func (e exitError) Unwrap() error { return e.error }
 
+// Exit is an error with which a program ends with a status of its own: StatusOf.
+func Exit(status int, err error) error { return exitError{status, err} }
+
 // The statuses of most subcommands.
 const (
 	statusFound = 1 // what was looked for is there: breaking changes, records that do not fit

@@ -23,12 +23,12 @@ type progress struct {
 }
 
 func newProgress(to io.Writer, verb string) *progress {
-	return &progress{to: to, terminal: isTerminal(to), verb: verb, began: time.Now(), told: time.Now()}
+	return &progress{to: to, terminal: IsTerminal(to), verb: verb, began: time.Now(), told: time.Now()}
 }
 
-// isTerminal reports whether a person looks at it.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+// IsTerminal reports whether a person looks at a writer, or types into a reader.
+func IsTerminal(v any) bool {
+	f, ok := v.(*os.File)
 	if !ok {
 		return false
 	}
