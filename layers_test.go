@@ -19,7 +19,7 @@ import (
 var floors = map[string]int{
 	"fault":             1, // failures have a closed set of codes and a message that is safe to show
 	"schema":            1, // compiles annotated SDL into one immutable model; prints contracts
-	"internal/proc":     1, // what both mains share: logger, signals, listeners, admin port, metrics, what the machine allows, running parts side by side
+	"internal/proc":     1, // what the programs share: logger, signals, listeners, admin port, metrics, what the machine allows, running parts side by side
 	"internal/trace":    1, // says where the time of a request went, across processes
 	"web":               1, // what browsers load
 	"internal/rawjson":  1, // finds members and items of JSON in place, and decodes values without losing digits
@@ -39,7 +39,7 @@ var floors = map[string]int{
 	"realtime":          5, // holds connections: protocols, queues, resume, drain
 	"soap":              5, // the same operations in XML, at both ends of the bus
 	"console":           6, // shows an operator what runs, live, and takes orders from them
-	"cmd/internal/boot": 6, // reads the configuration and builds the rooms that both mains share
+	"cmd/internal/boot": 6, // reads the configuration and builds the rooms that the programs share
 	"cmd/internal/edge": 7, // the public port of a process, and with one the whole service
 	"cmd/internal/tool": 7, // the subcommands that the programs share
 	"cmd/api":           8, // the edge, and alone the whole service

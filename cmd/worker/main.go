@@ -51,7 +51,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return err
 	}
 	c.Fit(log)
-	rooms, admin, err := boot.Start(ctx, c, boot.Role{Writes: true, Console: stderr}, log)
+	rooms, admin, err := boot.Start(ctx, c, boot.Role{Writes: true, Terminal: stderr}, log)
 	if err != nil || rooms == nil {
 		return err
 	}

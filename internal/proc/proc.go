@@ -1,4 +1,4 @@
-// Package proc is what both mains share: logger, signals, listeners, admin port,
+// Package proc is what the programs share: logger, signals, listeners, admin port,
 // metrics, what the machine allows, and running the parts of a process side by side. A
 // connection of its listeners notices a client that goes without its answer: see [Conn].
 //

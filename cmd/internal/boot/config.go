@@ -1,4 +1,4 @@
-// Package boot is what both mains wire alike: it reads the configuration and
+// Package boot is what the programs wire alike: it reads the configuration and
 // builds the rooms that the edge and the worker share. It decides nothing about
 // which process does what.
 package boot

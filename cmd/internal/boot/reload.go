@@ -220,9 +220,9 @@ func (r *Rooms) refused(ctx context.Context, err error) {
 		return // the process ends
 	}
 	const message = "the schema is not reloaded; the one in service stays"
-	if r.config.Dev && r.role.Console != nil {
+	if r.config.Dev && r.role.Terminal != nil {
 		r.log.LogAttrs(ctx, slog.LevelError, message)
-		fmt.Fprintln(r.role.Console, err)
+		fmt.Fprintln(r.role.Terminal, err)
 		return
 	}
 	r.log.LogAttrs(ctx, slog.LevelError, message, slog.Any("error", err))

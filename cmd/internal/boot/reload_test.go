@@ -70,7 +70,7 @@ func prepared(t *testing.T, settings ...string) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Rooms, err = boot.Open(t.Context(), c, boot.Role{Writes: true, Edge: true, Console: h}, slog.New(slog.DiscardHandler))
+	h.Rooms, err = boot.Open(t.Context(), c, boot.Role{Writes: true, Edge: true, Terminal: h}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,9 +78,9 @@ type Role struct {
 	Writes bool
 	// Edge: it has clients.
 	Edge bool
-	// Console is where a person reads why a changed schema is refused, in
+	// Terminal is where a person reads why a changed schema is refused, in
 	// development; nil: nowhere but in the log.
-	Console io.Writer
+	Terminal io.Writer
 	// Waiting is told why the process cannot start yet, again and again, while it
 	// waits for the servers of the bus, or for what is to be set up there; nil: Open
 	// fails instead.

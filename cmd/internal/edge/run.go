@@ -34,7 +34,7 @@ func Run(ctx context.Context, c boot.Config, stdout, stderr io.Writer) error {
 	if c.PublicURL == "" {
 		c.PublicURL = localURL(public.Addr(), c.TLSCert != "")
 	}
-	rooms, admin, err := boot.Start(ctx, c, boot.Role{Edge: true, Writes: c.NATSURL == "", Console: stderr}, log)
+	rooms, admin, err := boot.Start(ctx, c, boot.Role{Edge: true, Writes: c.NATSURL == "", Terminal: stderr}, log)
 	if err != nil || rooms == nil {
 		return err
 	}
