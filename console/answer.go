@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"tidings/auth"
 	"tidings/bus"
 	"tidings/fault"
 	"tidings/graphql"
@@ -195,16 +196,11 @@ func documentOf(r graphql.Request) string {
 	return "# registered by its hash"
 }
 
-// rolesOf are the names of roles.
+// rolesOf are the names of roles, those that no credentials carry included.
 func rolesOf(r schema.Roles) []string {
-	names := []string{}
-	for _, role := range [...]struct {
-		role schema.Roles
-		name string
-	}{{schema.User, "USER"}, {schema.Owner, "OWNER"}, {schema.Admin, "ADMIN"}, {schema.Service, "SERVICE"}} {
-		if r.Has(role.role) {
-			names = append(names, role.name)
-		}
+	names := auth.RoleNames(r)
+	if r.Has(schema.Owner) {
+		names = append(names, "OWNER")
 	}
 	return names
 }

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"iter"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -51,6 +52,11 @@ func (c *Console) revoke(ctx context.Context, call graphql.Call) (any, error) {
 	}
 	c.revoked(ctx, call.Who.Subject, subject)
 	return true, nil
+}
+
+// revoked tells the log whose tokens were taken back, and by whom.
+func (c *Console) revoked(ctx context.Context, by, subject string) {
+	c.opts.Logger.LogAttrs(ctx, slog.LevelInfo, "an operator has revoked the tokens of a subject", slog.String("user", by), slog.String("id", clip(subject, maxName)))
 }
 
 // overview yields what all processes say.

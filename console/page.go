@@ -1,12 +1,10 @@
 package console
 
 import (
-	"context"
 	"crypto/rand"
 	"embed"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -109,9 +107,4 @@ func (c *Console) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.hub.Wrap(c.engine).ServeHTTP(w, r.WithContext(auth.NewContext(r.Context(), who)))
-}
-
-// revoked tells the log whose tokens were taken back, and by whom.
-func (c *Console) revoked(ctx context.Context, by, subject string) {
-	c.opts.Logger.LogAttrs(ctx, slog.LevelInfo, "an operator has revoked the tokens of a subject", slog.String("user", by), slog.String("id", clip(subject, maxName)))
 }

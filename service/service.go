@@ -123,24 +123,11 @@ func prepare(b *schema.Binding, call Call) (subject string, h bus.Header, err er
 		}
 		h.Set(headerActor, who.Subject)
 	}
-	if roles := roleNames(call.Who.Roles); roles != "" {
+	if roles := strings.Join(auth.RoleNames(call.Who.Roles), ","); roles != "" {
 		h.Set(headerRoles, roles)
 	}
 	if call.Command != "" {
 		h.Set(headerCommand, call.Command)
 	}
 	return subject, h, nil
-}
-
-func roleNames(roles schema.Roles) string {
-	var names []string
-	for _, each := range []struct {
-		role schema.Roles
-		name string
-	}{{schema.User, "USER"}, {schema.Admin, "ADMIN"}, {schema.Service, "SERVICE"}} {
-		if roles.Has(each.role) {
-			names = append(names, each.name)
-		}
-	}
-	return strings.Join(names, ",")
 }
