@@ -62,12 +62,12 @@ func (g *good) left() time.Duration { return time.Duration(g.until.Load() - time
 type goodKey struct{}
 
 // Stale returns a fault, with ErrStale in it, when the request for which ctx works
-// is too old for it to change anything, or the Lease is over under which it works: what was read of the log before the call
-// may still be relied on, what is read after it may not. It is nil where a
-// request is not sent again. It rests on the clocks of both hosts: where the
-// worker's is behind by more than half a second, a request that has lain about on the
-// way, before it came to the process, may pass as good when it is not; where it is
-// ahead, requests are sent once more.
+// is too old for it to change anything, or the Lease is over under which it works:
+// what was read of the log before the call may still be relied on, what is read after
+// it may not. It is nil where a request is not sent again. It rests on the clocks of
+// both hosts: where the worker's is behind by more than half a second, a request that
+// has lain about on the way, before it came to the process, may pass as good when it
+// is not; where it is ahead, requests are sent once more.
 func Stale(ctx context.Context) error {
 	g, _ := ctx.Value(goodKey{}).(*good)
 	if g == nil || g.left() > 0 {
