@@ -100,17 +100,22 @@ func (s *Service) Do(ctx context.Context, op Operation) (Answer, error) {
 	return a, nil
 }
 
-// request is a POST with the token.
+// request is a POST with the token of the moment.
 func (s *Service) request(ctx context.Context, url string, body []byte) (*http.Request, error) {
+	token, err := s.token()
+	if err != nil {
+		return nil, err
+	}
+	return post(ctx, url, token, body)
+}
+
+// post is a POST of JSON with a token, unless that is empty.
+func post(ctx context.Context, url, token string, body []byte) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	r.Header.Set("Content-Type", "application/json")
-	token, err := s.token()
-	if err != nil {
-		return nil, err
-	}
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}

@@ -50,15 +50,11 @@ func (w *watching) open(ctx context.Context) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(body))
+	r, err := post(ctx, w.URL, w.token, body)
 	if err != nil {
 		return nil, err
 	}
-	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "text/event-stream")
-	if w.token != "" {
-		r.Header.Set("Authorization", "Bearer "+w.token)
-	}
 	resp, err := w.client().Do(r)
 	if err != nil {
 		return nil, &lost{why: err.Error()}
