@@ -19,7 +19,7 @@ test: ## all tests that need nothing but Go
 	go test ./...
 
 help: ## print this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 17
 
 ci: format vet staticcheck generated manifests alerts vulncheck race conformance ## what every change must pass
 
@@ -110,7 +110,7 @@ soap-clients: ## install the others of SOAP: suds, SOAP::Lite, gSOAP, JAX-WS and
 	@command -v mcs >/dev/null && command -v wsdl >/dev/null || \
 	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends mono-devel)
 
-conformance: clients soap-clients postgres build ## the walks against foreign clients: graphql-http, Apollo, urql, graphql-js, graphql-ws, graphql-sse, Chromium, zeep, PHP, npm soap, suds, SOAP::Lite, gSOAP, JAX-WS, Mono, WSS4J, HAProxy, nginx, Prometheus with the dashboard's queries, several processes
+conformance: clients soap-clients postgres build ## the walks against foreign clients: graphql-http, Apollo, urql, graphql-js, GraphQL Code Generator, genqlient, graphql-ws, graphql-sse, Chromium, bash, zsh, fish, zeep, PHP, npm soap, suds, SOAP::Lite, gSOAP, JAX-WS, Mono, WSS4J, HAProxy, nginx, Prometheus with the dashboard's queries, several processes
 	go test -tags conformance -count=1 -timeout 30m ./conformance/... ./wssec
 
 # make conformance injects the first few of these faults.

@@ -49,6 +49,25 @@ func TestLinksOfTheDocumentationLeadSomewhere(t *testing.T) {
 	}
 }
 
+// README.md is the index: it leads to every page but the decisions, which are a
+// folder there.
+func TestTheReadmeLeadsToEveryPage(t *testing.T) {
+	t.Parallel()
+	readme := read(t, "README.md")
+	for _, pattern := range []string{"docs/*.md", "docs/howto/*.md", "docs/explanation/*.md", "examples/*/README.md"} {
+		pages, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, page := range pages {
+			target := strings.TrimSuffix(filepath.ToSlash(page), "/README.md")
+			if !strings.Contains(readme, "]("+target+")") && !strings.Contains(readme, "]("+target+"#") {
+				t.Errorf("%s: README.md does not lead there", page)
+			}
+		}
+	}
+}
+
 // What a page says is tested is: the test that it names is there.
 func TestTestsThatTheDocumentationNamesExist(t *testing.T) {
 	t.Parallel()

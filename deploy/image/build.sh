@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the image of both programs with buildah, without an engine and without a
+# Builds the image of both servers with buildah, without an engine and without a
 # registry: deploy/image/build.sh NAME:TAG [ARCHIVE [ARCHITECTURE...]]
 #
 # The image is in the storage of buildah and podman afterwards and, where an
