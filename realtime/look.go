@@ -85,9 +85,6 @@ func (op *posted) spot() spot {
 	return spot{conn: st.conn, id: op.id, client: st.from, waiting: st.waiting()}
 }
 
-func (s *socket) number() uint64  { return s.conn }
-func (st *stream) number() uint64 { return st.conn }
-
 // expelled is what a client is told whose connection an operator ends.
 const expelled = "an operator has ended this connection; connect again and resume by cursor"
 

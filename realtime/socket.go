@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -103,7 +102,7 @@ func (h *Hub) allowedOrigin(r *http.Request) bool {
 // mu is below the engine's locks: the engine calls Next while it holds its own,
 // so mu is never held during a call of the engine.
 type socket struct {
-	hub     *Hub
+	outbound
 	ws      *websocket.Conn
 	raw     syscall.RawConn // the connection's descriptor; nil where it has none
 	in      *bufio.Reader   // which ws reads from
@@ -113,8 +112,7 @@ type socket struct {
 	due     time.Duration // when the messages that it has sent would have come at the rate that is allowed; the reader's own
 	caller  string        // whose connection it counts as; the reader's own
 
-	mu       sync.Mutex
-	out      queue
+	// mu guards what follows.
 	writing  bool
 	started  bool          // connection_init has come
 	origin   *trace.Remote // of operations that do not say; nil as a rule
@@ -130,14 +128,12 @@ type socket struct {
 	nextPing time.Time
 	deadline time.Time // when a silent connection is given up
 	place    place     // the parking's
-	why      ending    // it ends
 	code     uint16    // of the close frame that it ends with; 0: none
-	conn     uint64    // names it in the log
 }
 
 func newSocket(h *Hub, ws *websocket.Conn, who auth.Principal) *socket {
 	d := cmp.Or(dialectOf(ws.Subprotocol()), modern)
-	s := &socket{hub: h, ws: ws, raw: descriptor(ws.NetConn()), writer: h.nextWriter(), dialect: d, who: who, why: unknown, conn: h.nextConn(), ops: map[string]*operation{}}
+	s := &socket{outbound: newOutbound(h), ws: ws, raw: descriptor(ws.NetConn()), writer: h.nextWriter(), dialect: d, who: who, ops: map[string]*operation{}}
 	ws.SetPingHandler(func(data string) error {
 		s.send(item{opcode: opPong, head: data})
 		return nil
@@ -375,25 +371,6 @@ func (s *socket) abort() {
 func (s *socket) cut() {
 	s.ws.Close()
 	s.hub.parking.wake(s)
-}
-
-func (s *socket) waiting() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.out.bytes
-}
-
-// because notes why the socket ends, unless that is known.
-func (s *socket) because(why ending) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.becauseLocked(why)
-}
-
-func (s *socket) becauseLocked(why ending) {
-	if s.why == unknown {
-		s.why = why
-	}
 }
 
 func (s *socket) idle() bool {

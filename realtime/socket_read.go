@@ -65,7 +65,7 @@ func (s *socket) over(err error) {
 	defer s.hub.leave(s)
 	defer s.hub.parking.leave(s)
 	s.because(byError) // if nobody knows better
-	defer s.hub.stats.by[overSocket].end(s.why)
+	defer s.hub.stats.by[overSocket].end(s.cause)
 	s.hub.release(s.caller)
 	s.finish()
 	if _, closed := errors.AsType[*websocket.CloseError](err); !closed {
@@ -78,7 +78,7 @@ func (s *socket) over(err error) {
 func (s *socket) parting(err error) parting {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return parting{transport: overSocket, conn: s.conn, from: s.client, user: s.who.Subject, why: s.why, code: int(s.code), err: err}
+	return parting{transport: overSocket, conn: s.conn, from: s.client, user: s.who.Subject, why: s.cause, code: int(s.code), err: err}
 }
 
 // read reads one message or control frame and acts on it.

@@ -33,14 +33,6 @@ func (s *socket) pushLocked(it item) bool {
 	return true
 }
 
-// slowLocked notes that the socket ends because its client does not read.
-func (s *socket) slowLocked() {
-	if s.why == unknown {
-		s.why = bySlowness
-		s.hub.stats.overflowed.Add(1)
-	}
-}
-
 // turnLocked has what is about to be queued written.
 func (s *socket) turnLocked() {
 	if s.writing {

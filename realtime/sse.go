@@ -67,7 +67,7 @@ func (h *Hub) SSE(w http.ResponseWriter, r *http.Request) {
 
 // newStream registers a stream that answers the request. closeStream ends it.
 func (h *Hub) newStream(w http.ResponseWriter, r *http.Request) (*stream, error) {
-	st := &stream{hub: h, rc: http.NewResponseController(w), w: w, wake: make(chan struct{}, 1), cause: unknown, conn: h.nextConn(), from: quota.Client(r.Context())}
+	st := &stream{outbound: newOutbound(h), rc: http.NewResponseController(w), w: w, wake: make(chan struct{}, 1), from: quota.Client(r.Context())}
 	st.ctx, st.cancel = context.WithCancel(r.Context())
 	if err := h.enter(st, st.from); err != nil {
 		st.cancel()

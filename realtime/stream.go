@@ -16,18 +16,16 @@ import (
 
 // stream is one event stream. The handler's goroutine is its only writer.
 type stream struct {
-	hub    *Hub
+	outbound
 	w      http.ResponseWriter
 	rc     *http.ResponseController
 	ctx    context.Context // of what it carries
 	cancel context.CancelFunc
-	conn   uint64         // names it in the log
 	from   netip.Addr     // where it comes from
 	wake   chan struct{}  // there is something to write, or an end
 	work   sync.WaitGroup // queries and mutations
 
-	mu       sync.Mutex
-	out      queue
+	// mu guards what follows.
 	last     bool           // nothing follows what waits
 	again    bool           // the stream ends before what it carries: the client shall come back
 	left     bool           // the handler has returned
@@ -38,7 +36,6 @@ type stream struct {
 	expiry   *time.Timer    // of them; nil: not known yet
 	res      *reservation   // in single connection mode
 	sub      *subscription  // of distinct connections; nil when it is none, or has not begun
-	cause    ending         // of its end
 	born     int64          // when what is about to be queued has happened; zero: it is not known
 }
 
@@ -320,33 +317,6 @@ func (st *stream) leave() {
 }
 
 func (st *stream) idle() bool { return false }
-
-func (st *stream) waiting() int {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return st.out.bytes
-}
-
-// because notes why the stream ends, unless that is known.
-func (st *stream) because(why ending) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.becauseLocked(why)
-}
-
-func (st *stream) becauseLocked(why ending) {
-	if st.cause == unknown {
-		st.cause = why
-	}
-}
-
-// slowLocked notes that the stream ends because its client does not read.
-func (st *stream) slowLocked() {
-	if st.cause == unknown {
-		st.cause = bySlowness
-		st.hub.stats.overflowed.Add(1)
-	}
-}
 
 // unread notes it when a write has failed for that.
 func (st *stream) unread(err error) error {
