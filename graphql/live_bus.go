@@ -10,6 +10,7 @@ import (
 
 	"tidings/auth"
 	"tidings/fault"
+	"tidings/internal/trace"
 	"tidings/resource"
 	"tidings/schema"
 	"tidings/service"
@@ -198,8 +199,9 @@ func (p *tap) end(err error) {
 
 // message hands a value to the groups. Without a stream the values are numbered
 // as they come.
-func (p *tap) message(seq uint64, data []byte) {
+func (p *tap) message(seq uint64, data []byte, cause *trace.Remote) {
 	ev := p.event(seq, data)
+	ev.Cause = cause
 	if seq == 0 {
 		ev.Seq = p.shard.pos + 1 // nobody else moves it
 	}

@@ -6,6 +6,7 @@ import (
 
 	"tidings/bus"
 	"tidings/fault"
+	"tidings/internal/trace"
 	"tidings/schema"
 )
 
@@ -16,8 +17,9 @@ type Listener struct {
 	// Of a stream it gets the identity and the last position before.
 	Started func(log string, at uint64)
 	// Message gets what was published; seq is its position in the stream, 0
-	// where there is none.
-	Message func(seq uint64, data []byte)
+	// where there is none. cause is the span that published it, where its headers
+	// say that there is one and that it is recorded; else nil.
+	Message func(seq uint64, data []byte, cause *trace.Remote)
 	// Lost is called when messages may have been lost, which never happens to
 	// those of a stream.
 	Lost func()
@@ -28,10 +30,10 @@ type Listener struct {
 // and with a stream those of bus.Bus.Tail.
 func (c *Client) Listen(ctx context.Context, b *schema.Binding, subject string, l Listener) error {
 	if b.Stream == "" {
-		return c.bus.Hear(ctx, subject, func() { l.Started("", 0) }, func(m bus.Message) { l.Message(0, m.Data) }, l.Lost)
+		return c.bus.Hear(ctx, subject, func() { l.Started("", 0) }, func(m bus.Message) { l.Message(0, m.Data, c.cause(m)) }, l.Lost)
 	}
 	return hidden(c.bus.Tail(ctx, bus.Tail{Stream: b.Stream, Subject: subject, New: true, Started: l.Started}, func(m bus.Message) error {
-		l.Message(m.Seq, m.Data)
+		l.Message(m.Seq, m.Data, c.cause(m))
 		return nil
 	}))
 }

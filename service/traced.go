@@ -26,11 +26,20 @@ func sent(span *trace.Span, err error) {
 		return
 	}
 	defer span.End()
-	switch code := fault.Of(err).Code; {
+	switch {
 	case err == nil:
 	case errors.Is(err, context.Canceled):
 		span.Fail("CANCELED", false)
 	default:
+		code := fault.Of(err).Code
 		span.Fail(string(code), code == fault.Internal || code == fault.Unavailable || code == fault.Timeout)
 	}
+}
+
+// cause is the span that published a message, if that is recorded.
+func (c *Client) cause(m bus.Message) *trace.Remote {
+	if from := c.bus.Tracer().Origin(m.Header); from.Sampled() {
+		return from
+	}
+	return nil
 }
