@@ -11,9 +11,11 @@ import (
 // past its end finds it over. It is safe for concurrent use.
 type Lease struct{ good *good }
 
-// WithLease returns a context that works under a lease until the given time.
+// WithLease returns a context that works under a lease until the given time, or as
+// long as what ctx works under already, if that is over sooner.
 func WithLease(ctx context.Context, until time.Time) (context.Context, Lease) {
 	g := goodTo(until)
+	g.within, _ = ctx.Value(goodKey{}).(*good)
 	return context.WithValue(ctx, goodKey{}, g), Lease{g}
 }
 

@@ -45,8 +45,9 @@ var ErrStale = errors.New("the request has lain about and may have been sent aga
 
 // good is until when a request is good, or a lease.
 type good struct {
-	until atomic.Int64 // nanoseconds since 1970 by this host's clock
-	stale atomic.Bool  // somebody asked when it was over
+	until  atomic.Int64 // nanoseconds since 1970 by this host's clock
+	stale  atomic.Bool  // somebody asked when it was over
+	within *good        // what a lease was taken under, and ends with; nil for none
 }
 
 func goodTo(until time.Time) *good {
@@ -57,7 +58,22 @@ func goodTo(until time.Time) *good {
 
 // left is for how long it is good; the clock is the wall's, which goes on while a
 // process stands still.
-func (g *good) left() time.Duration { return time.Duration(g.until.Load() - time.Now().UnixNano()) }
+func (g *good) left() time.Duration {
+	left := time.Duration(g.until.Load() - time.Now().UnixNano())
+	if g.within != nil {
+		left = min(left, g.within.left())
+	}
+	return left
+}
+
+// note says to those who look that somebody asked when it was over.
+func (g *good) note() {
+	for ; g != nil; g = g.within {
+		if g.left() <= 0 {
+			g.stale.Store(true)
+		}
+	}
+}
 
 type goodKey struct{}
 
@@ -73,7 +89,7 @@ func Stale(ctx context.Context) error {
 	if g == nil || g.left() > 0 {
 		return nil
 	}
-	g.stale.Store(true)
+	g.note()
 	return staleError()
 }
 

@@ -283,3 +283,23 @@ func TestARequestFromAClockThatIsAheadIsGoodForNoLonger(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A lease under a request is over with it, and a lease alone does not make the
+// request too old.
+func TestALeaseUnderALeaseEndsWithEither(t *testing.T) {
+	t.Parallel()
+	far, near := time.Now().Add(time.Hour), time.Now().Add(-time.Second)
+	for name, c := range map[string]struct {
+		outer, inner time.Time
+		over         bool
+	}{"both last": {far, far, false}, "the outer is over": {near, far, true}, "the inner is over": {far, near, true}} {
+		outer, _ := bus.WithLease(t.Context(), c.outer)
+		inner, _ := bus.WithLease(outer, c.inner)
+		if over := errors.Is(bus.Stale(inner), bus.ErrStale); over != c.over {
+			t.Errorf("%s: over is %t", name, over)
+		}
+		if over := errors.Is(bus.Stale(outer), bus.ErrStale); over != (c.outer == near) {
+			t.Errorf("%s: of the outer one over is %t", name, over)
+		}
+	}
+}

@@ -301,7 +301,9 @@ func (b *many) once(ctx context.Context) Answers {
 	}
 	ctx = context.WithoutCancel(ctx) // as for one
 	b.claim = c
-	answers := b.run(ctx)
+	held, release := e.hold(ctx, c)
+	answers := b.run(held)
+	release()
 	c.open = b.open
 	e.conclude(ctx, c, Response{Body: b.kept(answers)})
 	return answers

@@ -27,7 +27,7 @@ import (
 //  1. It claims the key in the store: the entry names the command that will be
 //     sent and where the log was.
 //  2. It runs. Its commands' ids come from the entry, so that whoever sends them
-//     again finds in the log what they did.
+//     again finds in the log what they did. While it does it holds the claim (hold).
 //  3. It stores the answer.
 //
 // A request that finds an answer gives it. One that finds a claim waits for the
@@ -79,8 +79,7 @@ const (
 	// from the log when it is asked for again.
 	maxKeptAnswer = 256 << 10
 	// claimGrace is how much longer a claim holds than its mutation may run, unless
-	// that waits for workers (Options.Patience): then somebody else may begin to
-	// wait with it, and what the log holds is the answer for both.
+	// that waits for workers (Options.Patience): then it is written again (hold).
 	claimGrace = 2 * time.Second
 	// maxSkew is how far apart the clocks of processes may be, and their timeouts.
 	maxSkew = time.Minute
@@ -118,7 +117,9 @@ func (e *Engine) once(ctx context.Context, who auth.Principal, op *operation) Re
 	// Who hangs up now comes back for the answer.
 	ctx = context.WithoutCancel(ctx)
 	op.claim = c
-	resp := e.perform(ctx, who, op)
+	held, release := e.hold(ctx, c)
+	resp := e.perform(held, who, op)
+	release()
 	e.conclude(ctx, c, resp)
 	return resp
 }
@@ -196,7 +197,7 @@ func (e *Engine) tryClaim(ctx context.Context, c *claim, request string) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(c.tried, func(mine []byte) bool { return bytes.Equal(mine, raw) }) {
+	if c.wrote(raw) {
 		c.entry, err = decodeEntry(raw)
 		c.revision = revision
 		return err
@@ -214,7 +215,7 @@ func (e *Engine) tryClaim(ctx context.Context, c *claim, request string) error {
 		return nil
 	}
 	c.again, c.first = raw != nil, raw == nil
-	c.entry.Until = time.Now().Add(e.options.Timeout + claimGrace).UTC()
+	c.entry.Until = time.Now().Add(e.maxClaim()).UTC()
 	mine := c.entry.encode()
 	c.revision, err = e.options.Answers.Put(ctx, c.name, mine, revision)
 	if fault.Is(err, fault.Conflict) || errors.Is(err, bus.ErrUnknownOutcome) {
@@ -244,7 +245,7 @@ func (e *Engine) roomForNobody(ctx context.Context) error {
 // do comes from a clock that was ahead; nothing is done twice when it is taken over.
 func (e *Engine) held(until time.Time) bool {
 	left := time.Until(until)
-	return left > 0 && left < e.options.Timeout+claimGrace+maxSkew
+	return left > 0 && left < e.maxClaim()+maxSkew
 }
 
 // conclude stores the answer; one of which not everything is known, or that is
