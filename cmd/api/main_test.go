@@ -52,7 +52,7 @@ func startWith(t *testing.T, environ []string, data string, settings ...string) 
 	p := &program{client: http.DefaultClient, log: &log, data: data, stop: sync.OnceValue(func() error { cancel(); return <-ended })}
 	text := p.banner(t, out)
 	p.url = find(t, text, `SSE +(https?://\S+)/graphql`)
-	p.user = find(t, text, `USER_TOKEN=(\S+)`)
+	p.user = find(t, text, `(?s)# Watch .*\nUSER_TOKEN=(\S+)\n.*# Mutate`) // whoever pastes from the top has it in the second terminal
 	p.admin = find(t, text, `ADMIN_TOKEN=(\S+)`)
 	p.soap = find(t, text, `(?s)-d '\n(<soap:Envelope.*</soap:Envelope>)'`)
 	go func() { _, _ = io.Copy(io.Discard, out) }()

@@ -109,10 +109,28 @@ func TestQueryAnswersAndItsStatusSaysHow(t *testing.T) {
 			t.Errorf("%v: status %d, %s%s", c.args, status, errs, out)
 		}
 	}
-	if _, errs, status := calls(t, "", "query", "{ a }", "--url", freeAddress(t)); status != statusUsage || !strings.Contains(errs, "refused") {
+	if _, errs, status := calls(t, "", "query", "{ a }", "--url", freeAddress(t)); status != statusUsage || !strings.Contains(errs, "refused") || !strings.Contains(errs, "tidings dev DIR") {
 		t.Errorf("nobody is there: status %d, %s", status, errs)
+	}
+	if _, errs, _ := calls(t, "", "query", `mutation { createNote(input: {text: "a"}) { id } }`, "--url", url); !strings.Contains(errs, "Asked without a token") {
+		t.Errorf("without a token: %s", errs)
+	}
+	if _, errs, _ := calls(t, "", "query", "{ notes { totalCount } }", "--url", url, "--token", "nonsense"); !strings.Contains(errs, "tidings token --data DIR") {
+		t.Errorf("with a wrong token: %s", errs)
 	}
 	if _, errs, status := calls(t, "", "query", "{ a }", "--url", url+"/elsewhere"); status != statusUsage || !strings.Contains(errs, "no GraphQL") {
 		t.Errorf("another address: status %d, %s", status, errs)
+	}
+}
+
+// A token of a key that no service has yet is one that is refused later: who makes it is told.
+func TestATokenOfANewKeySaysSo(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	for _, isNew := range []bool{true, false} {
+		out, errs, status := calls(t, "", "token", "--sub", "alice", "--data", dir)
+		if status != 0 || out == "" || strings.Contains(errs, "no key in "+dir) != isNew {
+			t.Errorf("new: %v, status %d, %q", isNew, status, errs)
+		}
 	}
 }

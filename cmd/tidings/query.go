@@ -42,7 +42,7 @@ Status: 0 the answer has no errors; 1 it has, and they are on the standard error
 		}
 		answer, err := s.Do(c.Context(), request)
 		if err != nil {
-			return tool.Exit(statusUsage, err)
+			return tool.Exit(statusUsage, away(err))
 		}
 		text := []byte(answer.Body)
 		if !raw && tool.IsTerminal(p.stdout) {
@@ -52,7 +52,8 @@ Status: 0 the answer has no errors; 1 it has, and they are on the standard error
 			return err
 		}
 		if len(answer.Errors) > 0 {
-			return tool.Exit(statusAnswer, answer.Errors[0])
+			first := answer.Errors[0]
+			return tool.Exit(statusAnswer, refusal(first, first.Extensions.Code, s))
 		}
 		return nil
 	}

@@ -41,7 +41,7 @@ func (p *partner) find(c *cobra.Command, environ []string) (s *client.Service, e
 		wsdl, err = s.WSDL(c.Context(), endpoint, p.soap == "1.2")
 	}
 	if err != nil {
-		err = tool.Exit(statusUsage, err)
+		err = tool.Exit(statusUsage, away(err))
 	}
 	return s, endpoint, wsdl, err
 }
@@ -141,7 +141,10 @@ func (p program) soapCall(c *cobra.Command, o calling, args []string) error {
 	if err := p.printAnswer(o.xml, answer, raw, fault); err != nil || !failed {
 		return err
 	}
-	return tool.Exit(statusAnswer, fault)
+	if o.user != "" {
+		return tool.Exit(statusAnswer, fault)
+	}
+	return tool.Exit(statusAnswer, refusal(fault, fault.Code, s))
 }
 
 // printAnswer prints what came back: the envelope, or the result or the fault as JSON.

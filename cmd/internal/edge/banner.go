@@ -49,16 +49,16 @@ func bannerText(ctx context.Context, c boot.Config, e *edge) (string, error) {
 	if e.consoleURL != "" {
 		p("  Console of operators     %s (sign in with the administrator's token below)", e.consoleURL)
 	}
-	p("")
-	p("# Who you are, for a day: a user and an administrator")
-	p("USER_TOKEN=%s", user)
-	p("ADMIN_TOKEN=%s", admin)
+	const who = "\n# %s: a user and an administrator, for a day\nUSER_TOKEN=%s\nADMIN_TOKEN=%s"
 	if now.Model.Resource("User") != nil && now.Model.Resource("Post") != nil {
+		b.WriteString(socialWatch(c.PublicURL))
+		p(who, "In the second terminal, who you are", user, admin)
 		b.WriteString(socialBanner(c.PublicURL, service, e.namespace, e.rooms.Partner, func(id string) bool {
 			found, err := now.View.Get(ctx, "User", []string{id})
 			return err == nil && found[0] != nil
 		}))
 	} else {
+		p(who, "In every terminal, who you are", user, admin)
 		b.WriteString(ownBanner(c, now.Model))
 	}
 	p("")
@@ -87,6 +87,16 @@ tidings query '{ %[2]s { totalCount } }' --url %[3]s%[4]s
 	return b.String()
 }
 
+// socialWatch comes before the tokens: it needs none, and the terminal in which it
+// runs is not the one in which they are wanted.
+func socialWatch(base string) string {
+	return fmt.Sprintf(`
+# Watch (leave it running, open a second terminal for the rest)
+curl -N -H 'Accept: text/event-stream' -G %s/graphql \
+  --data-urlencode 'query=subscription { userChanged { kind cursor user { id name } } }'
+`, base)
+}
+
 // socialBanner shows the walks on the example schema. What exists from an
 // earlier run is changed instead of created.
 func socialBanner(base, service, namespace string, partner boot.DevAccount, exists func(id string) bool) string {
@@ -99,10 +109,6 @@ func socialBanner(base, service, namespace string, partner boot.DevAccount, exis
 		call = `<t:UpdateUser><t:input><t:id>partner</t:id><t:name>Partner Again</t:name></t:input></t:UpdateUser>`
 	}
 	return fmt.Sprintf(`
-# Watch (leave it running, open a second terminal for the rest)
-curl -N -H 'Accept: text/event-stream' -G %[1]s/graphql \
-  --data-urlencode 'query=subscription { userChanged { kind cursor user { id name } } }'
-
 # Mutate: it shows in the first terminal
 curl -sw '\n' %[1]s/graphql -H "Authorization: Bearer $USER_TOKEN" -H 'Content-Type: application/json' \
   -d '{"query":"mutation { %[6]s { id name createdAt } }"}'

@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"time"
 
 	"tidings/cmd/internal/boot"
@@ -41,9 +43,13 @@ func tokenCommand(_ context.Context, call Call) error {
 	if err != nil {
 		return err
 	}
+	_, missing := os.Stat(filepath.Join(c.Data, "dev.key"))
 	token, err := c.DevToken(*sub, *roles, *ttl)
 	if err != nil {
 		return err
+	}
+	if c.JWTSecret == "" && missing != nil {
+		fmt.Fprintf(call.Stderr, "%s: there was no key in %s: a new one is there now, which a service with this --data takes, and no other; --data names the directory of yours\n", set.Name(), c.Data)
 	}
 	_, err = fmt.Fprintln(call.Stdout, token)
 	return err
