@@ -119,7 +119,8 @@ Usage:
 Each says more with --help: api export --help.
 
 Signals: INT and TERM drain, then end, a second one ends at once; HUP reloads
-the schema, the registered operations, accounts and certificates.`,
+the schema, the registered operations, accounts, certificates and the
+credentials of the bus.`,
 	"worker": `
 Usage:
   worker [settings]            carry out commands and SOAP calls for the bus
@@ -129,5 +130,5 @@ Usage:
 Settings of api alone are taken, and have no effect.
 
 Signals: INT and TERM finish what was taken, then end, a second one ends at
-once; HUP reloads the schema and accounts.`,
+once; HUP reloads the schema, accounts and the credentials of the bus.`,
 }
