@@ -23,7 +23,8 @@ type Service struct {
 	// Token returns the token to come with; it is asked anew for each connection.
 	// Nil, and an empty token, mean an anonymous caller.
 	Token func() (string, error)
-	// HTTP makes the requests; nil means one that waits as long as contexts do.
+	// HTTP makes the requests; nil means one that waits as long as contexts do. Where
+	// it has no CheckRedirect, a redirect to another address is a [*Refusal].
 	HTTP *http.Client
 }
 
@@ -134,10 +135,11 @@ func (s *Service) token() (string, error) {
 }
 
 func (s *Service) client() *http.Client {
-	if s.HTTP != nil {
-		return s.HTTP
+	c := *cmp.Or(s.HTTP, http.DefaultClient)
+	if c.CheckRedirect == nil {
+		c.CheckRedirect = stay
 	}
-	return http.DefaultClient
+	return &c
 }
 
 // excerpt is the beginning of a text, on one line.

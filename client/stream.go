@@ -56,6 +56,9 @@ func (w *watching) open(ctx context.Context) (*http.Response, error) {
 	}
 	r.Header.Set("Accept", "text/event-stream")
 	resp, err := w.client().Do(r)
+	if refused, ok := errors.AsType[*Refusal](err); ok {
+		return nil, refused
+	}
 	if err != nil {
 		return nil, &lost{why: err.Error()}
 	}

@@ -172,7 +172,7 @@ func (x *examination) text() error {
 		}
 	}
 	fmt.Fprintf(&b, "\n%d ok, %d warnings, %d failures; version %s\n", x.count(stateOK), x.count(stateWarning), x.count(stateFailure), proc.ThisBuild())
-	_, err := fmt.Fprint(x.stdout, b.String())
+	_, err := fmt.Fprint(x.stdout, printable(b.String()))
 	return err
 }
 

@@ -112,11 +112,12 @@ func asJSON(value string) json.RawMessage {
 	return text
 }
 
-// pretty is JSON as people read it. What is no JSON stays.
+// pretty is JSON as people read it, on a terminal. What is no JSON stays, but for
+// what would steer the terminal.
 func pretty(text []byte) []byte {
 	var out bytes.Buffer
-	if json.Indent(&out, text, "", "  ") != nil {
-		return text
+	if json.Indent(&out, text, "", "  ") == nil {
+		text = out.Bytes()
 	}
-	return out.Bytes()
+	return []byte(printable(string(text)))
 }

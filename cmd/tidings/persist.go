@@ -203,7 +203,7 @@ func (p program) register(c *cobra.Command, from remote, list []persisted) error
 	refused := 0
 	for _, d := range list {
 		if err := s.Register(c.Context(), d.Body); err != nil {
-			fmt.Fprintf(p.stderr, "%s: %v\n", d.file, err)
+			fmt.Fprintf(p.stderr, "%s: %s\n", d.file, printable(err.Error()))
 			refused++
 			continue
 		}

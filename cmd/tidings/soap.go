@@ -58,6 +58,9 @@ func (p program) wsdlCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if tool.IsTerminal(p.stdout) {
+				wsdl = printable(wsdl)
+			}
 			_, err = fmt.Fprint(p.stdout, wsdl)
 			return err
 		},
@@ -150,6 +153,9 @@ func (p program) soapCall(c *cobra.Command, o calling, args []string) error {
 // printAnswer prints what came back: the envelope, or the result or the fault as JSON.
 func (p program) printAnswer(xml bool, answer json.RawMessage, raw string, fault *client.Fault) (err error) {
 	if xml {
+		if tool.IsTerminal(p.stdout) {
+			raw = printable(raw)
+		}
 		_, err := fmt.Fprintln(p.stdout, raw)
 		return err
 	}

@@ -91,7 +91,7 @@ func (p program) watch(c *cobra.Command, w watching, args []string) error {
 		return nil
 	})
 	if last != "" {
-		fmt.Fprintf(p.stderr, "the last cursor: %s\n", last)
+		fmt.Fprintf(p.stderr, "the last cursor: %s\n", printable(last))
 	}
 	if refused, ok := errors.AsType[*client.Refusal](err); ok {
 		return tool.Exit(statusAnswer, refused)
@@ -106,9 +106,9 @@ func (p program) watch(c *cobra.Command, w watching, args []string) error {
 func (p program) tell(n client.Notice) {
 	switch {
 	case n.Lost != "":
-		fmt.Fprintf(p.stderr, "%s; again in %s\n", n.Lost, n.Again.Round(10*time.Millisecond))
+		fmt.Fprintf(p.stderr, "%s; again in %s\n", printable(n.Lost), n.Again.Round(10*time.Millisecond))
 	case n.Cursor != "":
-		fmt.Fprintf(p.stderr, "connected by %s, going on after %s\n", n.Transport, n.Cursor)
+		fmt.Fprintf(p.stderr, "connected by %s, going on after %s\n", n.Transport, printable(n.Cursor))
 	default:
 		fmt.Fprintf(p.stderr, "connected by %s\n", n.Transport)
 	}

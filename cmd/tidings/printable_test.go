@@ -1,0 +1,49 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// What a service answers is shown, and never taken for an order to the terminal.
+func TestAServiceDoesNotSteerTheTerminal(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"a\nb\tc ä 世": "a\nb\tc ä 世",
+		"\x1b]0;x\a":  `\u001b]0;x\u0007`,
+		"\u009b2J":    `\u009b2J`,
+		"a\rb\x7f":    `a\u000db\u007f`,
+		"a\x9bb":      `a\ufffdb`,
+	} {
+		if got := printable(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+	if got := string(pretty([]byte("{\"a\":\"\u009b2J\"}"))); got != "{\n  \"a\": \"\\u009b2J\"\n}" {
+		t.Errorf("got %q", got)
+	}
+	for name, answer := range map[string]string{
+		"an error": `{"errors":[{"message":"\u001b[2J\u001b]52;c;eA==\u0007"}]}`,
+		"no JSON":  "\x1b[2J\u009b",
+	} {
+		service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = w.Write([]byte(answer))
+		}))
+		t.Cleanup(service.Close)
+		for _, command := range []string{"query", "watch"} {
+			c := exec.CommandContext(t.Context(), os.Args[0], command, "{ n }", "--url", service.URL)
+			c.Env = append(os.Environ(), asProgram+"=1")
+			var said strings.Builder
+			c.Stderr = &said
+			err := c.Run()
+			if err == nil || !strings.Contains(said.String(), `\u001b[2J`) || strings.ContainsAny(said.String(), "\x1b\a\u009b") {
+				t.Errorf("%s of %s: %v %q", command, name, err, said.String())
+			}
+		}
+	}
+}
