@@ -91,6 +91,11 @@ type Options struct {
 	// CallTimeout bounds calls and appends whose context has no deadline of
 	// its own. Zero means 10 s.
 	CallTimeout time.Duration
+	// Silence is how long an external server may leave this process without an
+	// answer to its pings before the connection is taken for lost, and another
+	// server, or the same one again, is tried: at most that, and three quarters of
+	// it at least. Zero means 10 s.
+	Silence time.Duration
 }
 
 // A Bus is a connection to NATS with the log on it. All its methods may run
@@ -200,6 +205,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.CallTimeout == 0 {
 		o.CallTimeout = 10 * time.Second
+	}
+	if o.Silence == 0 {
+		o.Silence = 10 * time.Second
 	}
 	return o, nil
 }

@@ -64,9 +64,10 @@ func (l *link) options() []nats.Option {
 		nats.IgnoreAuthErrorAbort(),
 		nats.CustomReconnectDelay(l.pause),
 		nats.ReconnectBufSize(-1),
-		// A silent peer is noticed after 10 to 15 s.
-		nats.PingInterval(5 * time.Second),
-		nats.MaxPingsOutstanding(2),
+		// Lost is who left so many pings unanswered when the next one is due: a
+		// server that is merely busy answers one of them.
+		nats.PingInterval(l.bus.opts.Silence / (pingsOut + 1)),
+		nats.MaxPingsOutstanding(pingsOut),
 		nats.Timeout(dialTimeout),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
@@ -79,7 +80,10 @@ func (l *link) options() []nats.Option {
 	}
 }
 
-const dialTimeout = 5 * time.Second
+const (
+	dialTimeout = 5 * time.Second
+	pingsOut    = 3
+)
 
 // credentials are the options that say who comes. They ask for what the dialer
 // has read just before.

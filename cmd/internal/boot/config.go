@@ -62,6 +62,7 @@ type Config struct {
 	NATSKey          string        `env:"NATS_KEY" flag:"nats-key" form:"file" help:"file of its key (PEM)"`
 	NATSServerName   string        `env:"NATS_SERVER_NAME" flag:"nats-server-name" form:"name" help:"name that the certificate of the bus must have; default: the host of the URL"`
 	NATSInbox        string        `env:"NATS_INBOX" flag:"nats-inbox" help:"first part of the subjects of answers; default: _INBOX_<prefix>_<role>, as deploy/nats has it"`
+	NATSSilence      time.Duration `env:"NATS_SILENCE" flag:"nats-silence" envDefault:"10s" allow:"2s..2m" help:"how long the bus may leave this process without an answer to its pings; then the connection is taken for lost, and another server is tried: docs/nats.md"`
 	AllowUnsafe      string        `env:"ALLOW_UNSAFE" flag:"allow-unsafe" form:"list" help:"what a start would refuse and is to let pass, comma separated: docs/nats.md"`
 	SyncAlways       bool          `env:"SYNC_ALWAYS" flag:"sync-always" for:"api" help:"force each message of the embedded log to the disk, at a tenth of the speed: survives a power cut"`
 	Prefix           string        `env:"PREFIX" flag:"prefix" envDefault:"tidings" form:"name" help:"first token of every subject"`
