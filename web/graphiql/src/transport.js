@@ -1,6 +1,6 @@
 // The ways to the service: queries and mutations by POST, subscriptions over a WebSocket or an event stream. A
 // subscription whose connection ends goes on where it was, by its cursor.
-import { getOperationAST } from "graphql";
+import { getOperationAST, parse } from "graphql";
 import { createClient as eventStream } from "graphql-sse";
 import { createClient as webSocket } from "graphql-ws";
 import { resume } from "../../resume.js";
@@ -9,9 +9,23 @@ import { begin, get, happened, set } from "./state.js";
 const endpoint = new URL(location.pathname, location.href);
 
 // fetcher sends what GraphiQL gives it.
-export function fetcher(request, { headers, documentAST } = {}) {
-  const live = documentAST && getOperationAST(documentAST, request.operationName)?.operation === "subscription";
+export function fetcher(given, { headers } = {}) {
+  const { request, live } = meant(given);
   return live ? { subscribe: sink => ({ unsubscribe: follow(request, headers, sink) }) } : ask(request, headers).then(noted);
+}
+
+// meant is what to send, and whether it is a subscription. GraphiQL knows a moment later than its editor which operation
+// there is: who runs a tab at once would ask for the one of the tab before.
+function meant(given) {
+  try {
+    const document = parse(given.query);
+    const named = given.operationName && getOperationAST(document, given.operationName);
+    const operation = named || getOperationAST(document); // the only one, if there is one
+    if (!operation) return { request: given, live: false };
+    return { request: { ...given, operationName: operation.name?.value }, live: operation.operation === "subscription" };
+  } catch {
+    return { request: given, live: false }; // the service says what is wrong with it
+  }
 }
 
 // ask resolves to the result of a query or a mutation.
