@@ -215,7 +215,8 @@ func TestPausingWorker(t *testing.T) {
 		}
 		for gap < jobOptions.Patience/2 { // a thread may go on for a moment
 			runtime.Gosched()
-			gap, last = time.Since(last), time.Now()
+			now := time.Now() // read once: it may stand still between two looks at the clock
+			gap, last = now.Sub(last), now
 		}
 		go func() { // it has another part to give up, or to tell of
 			until(t, func() bool { return b.Taken() == 0 })
