@@ -5,7 +5,6 @@ package processes
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -76,15 +75,8 @@ func readStored(ctx context.Context, nc *nats.Conn, filter string) (log []stored
 	if err != nil {
 		return nil, err
 	}
-	stream, err := js.Stream(ctx, "tidings-log")
-	if err != nil {
-		return nil, err
-	}
-	last, err := stream.GetLastMsgForSubject(ctx, filter)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return nil, nil
-	}
-	if err != nil {
+	last, err := lastStored(ctx, nc, filter)
+	if err != nil || last == 0 {
 		return nil, err
 	}
 	// One consumer for the whole of it: each fetch of an ordered consumer would
@@ -99,21 +91,42 @@ func readStored(ctx context.Context, nc *nats.Conn, filter string) (log []stored
 		return nil, err
 	}
 	defer messages.Stop()
-	for len(log) == 0 || log[len(log)-1].Seq < last.Sequence {
+	for at, more := uint64(0), true; more || at < last; {
 		m, err := messages.Next(jetstream.NextContext(ctx))
 		if err != nil {
-			return nil, fmt.Errorf("%d messages were read, and not the one at %d: %w", len(log), last.Sequence, err)
+			return nil, fmt.Errorf("%d messages were read, and not the one at %d: %w", len(log), last, err)
 		}
 		meta, err := m.Metadata()
 		if err != nil {
 			return nil, err
 		}
+		at, more = meta.Sequence.Stream, meta.NumPending > 0
 		log = append(log, stored{
 			Seq: meta.Sequence.Stream, Subject: m.Subject(), Kind: m.Headers().Get("Tidings-Kind"), Command: m.Headers().Get("Tidings-Command"),
 			After: m.Headers().Get("Nats-Expected-Last-Subject-Sequence"), Trace: m.Headers().Get("traceparent"), Data: m.Data(),
 		})
 	}
 	return log, nil
+}
+
+// lastStored is the sequence of the last message of a filter as the leader says,
+// since a copy may be behind; 0 when there is none.
+func lastStored(ctx context.Context, nc *nats.Conn, filter string) (uint64, error) {
+	m, err := nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET.tidings-log", fmt.Appendf(nil, `{"last_by_subj":%q}`, filter))
+	if err != nil {
+		return 0, err
+	}
+	var answer struct {
+		Error   *jetstream.APIError
+		Message struct{ Seq uint64 }
+	}
+	switch err := json.Unmarshal(m.Data, &answer); {
+	case err != nil:
+		return 0, err
+	case answer.Error != nil && answer.Error.ErrorCode != jetstream.JSErrCodeMessageNotFound:
+		return 0, answer.Error
+	}
+	return answer.Message.Seq, nil
 }
 
 // checkLog compares what subscribers were told with the log.
