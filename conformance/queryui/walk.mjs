@@ -72,6 +72,7 @@ async function loads() {
     await picture(page, "docs-" + name);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
     assert.equal(wide, false, `${name}: the page is wider than the window`);
+    if (name === "light") await repainted(page);
     assert.deepEqual(wrong, [], name);
     assert.deepEqual(asked.filter(one => new URL(one).origin !== new URL(url).origin && !one.startsWith("data:")), [], name);
     await context.close();
@@ -128,6 +129,16 @@ async function tokens() {
   assert.deepEqual(wrong.filter(text => !/401/.test(text)), []); // which the browser notes when an answer has that status
 }
 
+// repainted: the editors follow when the system changes its colours.
+async function repainted(page) {
+  const ink = () => page.evaluate(() => getComputedStyle(document.querySelector(".graphiql-query-editor .view-line span span")).color);
+  const light = await ink();
+  await page.emulateMedia({ colorScheme: "dark" });
+  await until(async () => await ink() !== light, "the editor keeps the colours of light");
+  await page.emulateMedia({ colorScheme: "light" });
+  await until(async () => await ink() === light, "the editor keeps the colours of dark");
+}
+
 // examples: each runs as it is, and gets what it asks for.
 async function examples() {
   const { page, wrong } = await visit();
@@ -167,6 +178,7 @@ async function live() {
   await sign(page);
   await tab(page, "WatchPosts").click();
   await panel(page, "Live events");
+  await page.waitForLoadState("networkidle"); // the editor loads its languages when they are needed
   const create = title => outside("mutation ($title: String!) { createPost(input: {title: $title}) { id } }", { title });
   const shown = title => page.locator(".tidings-panel pre").filter({ hasText: title });
   for (const transport of ["WebSocket", "SSE"]) {

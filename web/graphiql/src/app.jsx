@@ -1,5 +1,5 @@
 import { HISTORY_PLUGIN } from "@graphiql/plugin-history";
-import { useGraphiQLActions } from "@graphiql/react";
+import { useGraphiQL, useGraphiQLActions } from "@graphiql/react";
 import { GraphiQL } from "graphiql";
 import { useEffect } from "react";
 import { Bar, Hint } from "./bar.jsx";
@@ -29,9 +29,18 @@ export function App({ list }) {
   );
 }
 
-// Fresh has the documentation and the examples follow the schema when the service takes up another.
+// Fresh has the documentation and the examples follow the schema when the service takes up another, and the editors the
+// system's colours.
 function Fresh() {
-  const { introspect } = useGraphiQLActions();
+  const { introspect, setTheme } = useGraphiQLActions();
+  const theme = useGraphiQL(state => state.theme);
+  useEffect(() => {
+    if (theme) return undefined; // the user has chosen
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const repaint = () => setTheme(null); // the editors do not look at the system again by themselves
+    dark.addEventListener("change", repaint);
+    return () => dark.removeEventListener("change", repaint);
+  }, [theme, setTheme]);
   useEffect(() => watch(schema => {
     follow(schema);
     introspect();
