@@ -53,6 +53,7 @@ var custom = map[string][]string{
 	"github.com/prometheus-operator/prometheus-operator@v0.85.0": {
 		"example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml",
 		"example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml",
+		"example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml",
 	},
 	"github.com/kedacore/keda/v2@v2.18.0": {
 		"config/crd/bases/keda.sh_scaledobjects.yaml",
