@@ -280,8 +280,12 @@ func untilOf[T any](c *client, id string, wanted func(T) bool) T {
 // await waits for a condition.
 func await(t testing.TB, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(60 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
+	tick, late := time.NewTicker(time.Millisecond), time.After(time.Minute)
+	defer tick.Stop()
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-late:
 			t.Fatal("it did not come to that in time")
 		}
 	}

@@ -96,8 +96,12 @@ func (p *process) says(t *testing.T, text string) {
 // eventually waits for a condition.
 func eventually(t *testing.T, ok func() bool, what func() string) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	tick, late := time.NewTicker(10*time.Millisecond), time.After(2*time.Minute)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-late:
 			t.Fatal(what())
 		}
 	}

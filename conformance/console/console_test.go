@@ -116,7 +116,9 @@ func (b *browser) shot(t *testing.T, page, name, scheme string) {
 // until waits for what an expression says of a page.
 func (b *browser) until(t *testing.T, page, is string) {
 	t.Helper()
-	for end := time.Now().Add(90 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(90 * time.Second); ; <-tick.C {
 		if string(b.tell(t, map[string]any{"command": "evaluate", "page": page, "text": "Boolean(" + is + ")"})) == "true" {
 			return
 		}
