@@ -37,7 +37,7 @@ func TestTheBannerCanBePasted(t *testing.T) {
 		return nil
 	})
 
-	vars := blocks.named(t, "Who you are")
+	vars := blocks.named(t, "In the second terminal, who you are")
 	created := paste(t, vars, blocks.named(t, "Mutate"))
 	mustHold(t, created, `"name":"Alice"`)
 	first.mustShow(t, `"kind":"CREATED"`, `"id":"alice"`, `"name":"Alice"`)
