@@ -139,7 +139,7 @@ func (b *Bus) commit(ctx context.Context, msgs []*nats.Msg) (uint64, error) {
 	if ack.Error != nil {
 		err := refused(ack.Error, msgs[end].Subject)
 		if isFull(ack.Error) { // for whoever leads
-			b.full.tell(ctx, b.log, ack.Error)
+			b.full.tell(ctx, b, ack.Error)
 			return 0, err
 		}
 		return 0, b.refusal(err)

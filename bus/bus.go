@@ -65,6 +65,9 @@ type Options struct {
 	Prefix string
 	// Name is shown to operators as the connection's name. Zero means Prefix.
 	Name string
+	// Program is the command with which people set the bus up, `api bus setup`, for
+	// what the bus tells them to type. Zero means "api".
+	Program string
 	// Replicas is how many servers keep the log. Zero means 1.
 	Replicas int
 	// History is how many messages of a subject are kept. Zero means 64.
@@ -193,6 +196,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Name == "" {
 		o.Name = o.Prefix
+	}
+	if o.Program == "" {
+		o.Program = "api"
 	}
 	if o.Replicas == 0 {
 		o.Replicas = 1

@@ -13,8 +13,13 @@ import (
 )
 
 // ErrNotSetUp says that a stream, bucket or queue is not there and that the
-// credentials of this process may not create it. The remedy is in the text.
-var ErrNotSetUp = errors.New("is not there, and the credentials of this process may not create it: run `api bus setup` with those of the admin role")
+// credentials of this process may not create it.
+var ErrNotSetUp = errors.New("is not there, and the credentials of this process may not create it")
+
+// notSetUp says what is not there, why it was not created, and the remedy.
+func (b *Bus) notSetUp(what string, why error) error {
+	return fmt.Errorf("%s %w (%w); run `%s bus setup` with those of the admin role", what, ErrNotSetUp, why, b.opts.Program)
+}
 
 // Kept is a stream of the service as a bus has found or made it.
 type Kept struct {
@@ -57,13 +62,13 @@ func (b *Bus) ensure(ctx context.Context, want jetstream.StreamConfig) (jetstrea
 	done := "there"
 	s, err := b.look(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) && b.opts.Existing {
-		return nil, fmt.Errorf("the stream %s is not there: it is created by the first start of the service, or by `api bus setup`", want.Name)
+		return nil, fmt.Errorf("the stream %s is not there; it is created by the first start of the service, or by `%s bus setup`", want.Name, b.opts.Program)
 	}
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		done = "created"
 		s, err = b.js.CreateStream(ctx, want)
 		if errors.Is(said(err), ErrDenied) {
-			return nil, fmt.Errorf("the stream %s %w (%w)", want.Name, ErrNotSetUp, said(err))
+			return nil, b.notSetUp("the stream "+want.Name, said(err))
 		}
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process was faster
 			s, err = b.look(ctx, want.Name)
@@ -183,7 +188,7 @@ func (q *Queue) ensureWorkers(ctx context.Context) error {
 		AckPolicy: jetstream.AckExplicitPolicy, AckWait: q.opts.Patience, MaxDeliver: -1,
 	})
 	if errors.Is(said(err), ErrDenied) {
-		return fmt.Errorf("the consumer %s of the stream %s %w (%w)", queueWorkers, q.stream, ErrNotSetUp, said(err))
+		return q.bus.notSetUp(fmt.Sprintf("the consumer %s of the stream %s", queueWorkers, q.stream), said(err))
 	}
 	return unavailable(said(err))
 }

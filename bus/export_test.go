@@ -114,7 +114,7 @@ func Question(ctx context.Context, b *Bus, subject string) (*nats.Msg, error) {
 
 // Alarm is what WatchUsage does at each look.
 func Alarm(log *slog.Logger) func(Usage) {
-	a := alarm{log: log}
+	a := alarm{log: log, full: "raise its limit"}
 	return func(u Usage) { a.look(context.Background(), u) }
 }
 

@@ -121,7 +121,7 @@ const usageEvery = 15 * time.Second
 func (b *Bus) WatchUsage(ctx context.Context) error {
 	tick := time.NewTicker(usageEvery)
 	defer tick.Stop()
-	a := alarm{log: b.log}
+	a := alarm{log: b.log, full: b.remedyFull()}
 	for {
 		if u, err := b.Usage(ctx); err == nil {
 			a.look(ctx, u)
@@ -145,6 +145,7 @@ const slack = 5
 // alarm remembers which steps were told. Its zero value has told none.
 type alarm struct {
 	log   *slog.Logger
+	full  string   // what to do about a full log
 	tolds [3]int64 // the highest step told, of each limit
 }
 
@@ -154,7 +155,7 @@ func (a *alarm) look(ctx context.Context, u Usage) {
 		used, most int64
 		remedy     string
 	}{
-		{"bytes of the log", u.Bytes, u.MaxBytes, remedyFull + "; or keep fewer changes of each record (--history)"},
+		{"bytes of the log", u.Bytes, u.MaxBytes, a.full + "; or keep fewer changes of each record (--history)"},
 		{"messages of the log", u.Messages, u.MaxMessages, "raise the limit: nats stream edit --max-msgs"},
 		{"bytes of the store", u.Stored, u.MaxStored, "give the NATS server, or the account, more storage; or keep fewer changes of each record (--history)"},
 	} {
@@ -190,12 +191,14 @@ func isFull(err *apiError) bool {
 // fullness logs that the log is full, now and then. Its zero value is ready.
 type fullness struct{ told atomic.Int64 }
 
-func (f *fullness) tell(ctx context.Context, log *slog.Logger, err *apiError) {
+func (f *fullness) tell(ctx context.Context, b *Bus, err *apiError) {
 	now, told := time.Now().UnixNano(), f.told.Load()
 	if now-told < int64(complainEvery) || !f.told.CompareAndSwap(told, now) {
 		return
 	}
-	log.LogAttrs(ctx, slog.LevelError, "the log is full and refuses all changes", slog.Any("error", err), slog.String("remedy", remedyFull))
+	b.log.LogAttrs(ctx, slog.LevelError, "the log is full and refuses all changes", slog.Any("error", err), slog.String("remedy", b.remedyFull()))
 }
 
-const remedyFull = "raise its limit, by `api bus setup --edit --log-max-bytes <bytes>` with the credentials of an administrator or with an embedded bus by --log-max-bytes; if it has none, give the NATS server or the account more storage. Changes are taken again at once"
+func (b *Bus) remedyFull() string {
+	return "raise its limit, by `" + b.opts.Program + " bus setup --edit --log-max-bytes <bytes>` with the credentials of an administrator or with an embedded bus by --log-max-bytes; if it has none, give the NATS server or the account more storage. Changes are taken again at once"
+}

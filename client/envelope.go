@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"slices"
@@ -51,12 +52,27 @@ type Fault struct {
 // Error implements error.
 func (f *Fault) Error() string { return f.Code + ": " + f.Message }
 
-// Text is the envelope as it is sent. An error names what of the input has no place
-// in the operation.
+// UnknownError says that a name is none of a contract.
+type UnknownError struct {
+	Where string   // the operation, or a part of its input such as CreateUser.input; empty: Name is an operation
+	Name  string   // that there is not
+	Has   []string // the names that there are, in the order of the contract
+}
+
+// Error implements error.
+func (e *UnknownError) Error() string {
+	if e.Where == "" {
+		return "there is no operation " + e.Name
+	}
+	return fmt.Sprintf("%s has no %s; it has %s", e.Where, e.Name, strings.Join(e.Has, ", "))
+}
+
+// Text is the envelope as it is sent. An [*UnknownError] names what has no place in
+// the contract.
 func (e Envelope) Text() (string, error) {
 	parts, ok := e.Contract.elements[e.Operation]
-	if !ok {
-		return "", fmt.Errorf("there is no operation %s", e.Operation)
+	if !ok || !slices.Contains(e.Contract.Operations(), e.Operation) {
+		return "", &UnknownError{Name: e.Operation, Has: e.Contract.Operations()}
 	}
 	space := spaceSOAP11
 	if e.Twelve {
@@ -95,13 +111,10 @@ func (e Envelope) security(b *bytes.Buffer) {
 
 // object writes the members of an object in the order of the contract.
 func (c *Contract) object(b *bytes.Buffer, parts []part, input map[string]any, where string) error {
-	for name := range input {
-		if !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {
-			var names []string
-			for _, p := range parts {
-				names = append(names, p.name)
-			}
-			return fmt.Errorf("%s has no %s; it has %s", where, name, strings.Join(names, ", "))
+	names := namesOf(parts)
+	for _, name := range slices.Sorted(maps.Keys(input)) {
+		if !slices.Contains(names, name) {
+			return &UnknownError{Where: where, Name: name, Has: names}
 		}
 	}
 	for _, p := range parts {

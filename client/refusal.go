@@ -1,10 +1,12 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -27,14 +29,26 @@ func (r *Refusal) Error() string {
 
 // lost says that a connection has ended, and another may do better.
 type lost struct {
-	why   string
-	after time.Duration // that the service has asked to be left alone
-	token bool          // another token is wanted
-	other bool          // another transport is wanted
+	why      string
+	after    time.Duration // that the service has asked to be left alone
+	token    bool          // another token is wanted
+	other    bool          // another transport is wanted
+	starting bool          // nobody listens, or who does is not ready and says when to come
 }
 
 // Error implements error.
 func (l *lost) Error() string { return l.why }
+
+// unanswered says why somebody could not be reached.
+func unanswered(err error) *lost {
+	return &lost{why: err.Error(), starting: errors.Is(err, syscall.ECONNREFUSED)}
+}
+
+// asks takes up when an answer asks to come again.
+func (l *lost) asks(resp *http.Response) {
+	l.after = retryAfter(resp.Header, time.Now())
+	l.starting = resp.StatusCode == http.StatusServiceUnavailable && l.after > 0
+}
 
 // passing are the codes of errors that end an operation and may be over soon.
 var passing = []string{"UNAVAILABLE", "TIMEOUT", "RATE_LIMITED"}
@@ -65,7 +79,8 @@ func ended(list []Error) error {
 
 // answered is what a status of HTTP means in the place of a stream or a socket.
 func answered(resp *http.Response, body []byte) error {
-	l := &lost{why: "answered " + resp.Status, after: retryAfter(resp.Header, time.Now())}
+	l := &lost{why: "answered " + resp.Status}
+	l.asks(resp)
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
 		l.token = true

@@ -88,7 +88,7 @@ func (w *watching) dial(ctx context.Context) (*websocket.Conn, error) {
 		return conn, nil
 	}
 	if resp == nil || !errors.Is(err, websocket.ErrBadHandshake) {
-		return nil, &lost{why: err.Error()}
+		return nil, unanswered(err)
 	}
 	body, _ := io.ReadAll(resp.Body) // gorilla keeps the first bytes alone
 	err = answered(resp, body)

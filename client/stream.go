@@ -60,7 +60,7 @@ func (w *watching) open(ctx context.Context) (*http.Response, error) {
 		return nil, refused
 	}
 	if err != nil {
-		return nil, &lost{why: err.Error()}
+		return nil, unanswered(err)
 	}
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); resp.StatusCode == http.StatusOK && kind == "text/event-stream" {
 		return resp, nil
@@ -73,7 +73,7 @@ func (w *watching) open(ctx context.Context) (*http.Response, error) {
 	if json.Unmarshal(text, &said) == nil && len(said.Errors) > 0 && resp.StatusCode != http.StatusUnauthorized {
 		err := ended(said.Errors)
 		if l, ok := errors.AsType[*lost](err); ok {
-			l.after = retryAfter(resp.Header, time.Now())
+			l.asks(resp)
 		}
 		return nil, err
 	}

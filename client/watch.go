@@ -83,7 +83,7 @@ func (s *Service) Watch(ctx context.Context, w Watch, fn func(Event) error) erro
 				return err
 			}
 		}
-		pause := at.pauses.next(l.after)
+		pause := at.pauses.next(l.after, at.longest(l))
 		at.Tell(Notice{Transport: at.Transport, Cursor: at.cursor, Lost: l.why, Again: pause})
 		if err := sleep(ctx, pause); err != nil {
 			return err

@@ -133,6 +133,16 @@ func (c *Contract) Operations() (names []string) {
 	return names
 }
 
+// Parts are the names of what an operation takes, in order.
+func (c *Contract) Parts(operation string) []string { return namesOf(c.elements[operation]) }
+
+func namesOf(parts []part) (names []string) {
+	for _, p := range parts {
+		names = append(names, p.name)
+	}
+	return names
+}
+
 func child(e xmltree.Elem, space, name string) xmltree.Elem {
 	if e.Exists() {
 		for c := range e.Children() {

@@ -61,7 +61,7 @@ func (l *leftOut) tell(m bus.Message, reason Malformed) {
 		return
 	}
 	l.counter.Add(1, l.reader, string(reason))
-	l.log.LogAttrs(context.Background(), slog.LevelError, "a message of the log is malformed; it is left out: see api log check",
+	l.log.LogAttrs(context.Background(), slog.LevelError, "a message of the log is malformed; it is left out: see `api log check`",
 		slog.String("subject", shortened(m.Subject)), slog.Uint64("seq", m.Seq), slog.Any("error", reason))
 }
 

@@ -28,41 +28,10 @@ func (c *compiler) hint(name string) string {
 	if isDirective {
 		candidates = slices.Sorted(maps.Keys(c.directives))
 	}
-	best, bestDistance := "", 3
-	for _, candidate := range candidates {
-		if strings.HasPrefix(candidate, "__") || len(candidate) > 2*len(word)+2 {
-			continue
-		}
-		if d := distance(strings.ToLower(word), strings.ToLower(candidate)); d < bestDistance && d < len(word) {
-			best, bestDistance = candidate, d
-		}
-	}
+	candidates = slices.DeleteFunc(candidates, func(name string) bool { return strings.HasPrefix(name, "__") })
+	best := Nearest(word, candidates)
 	if best == "" {
 		return ""
 	}
 	return " (did you mean " + strings.TrimSuffix(name, word) + best + "?)"
-}
-
-// distance is how many letters must be added, removed or changed to turn one
-// word into the other. Words of very unlike length are far apart.
-func distance(a, b string) int {
-	if d := len(a) - len(b); d > 2 || d < -2 {
-		return 3
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -42,7 +42,7 @@ func (s *Summary) scan(in io.Reader, fn func(number int, l Line) error) error {
 	}
 }
 
-var errNoEnd = fmt.Errorf("%w: it has no last line, so it was cut off: finish it with api export --resume, or export again", ErrFile)
+var errNoEnd = fmt.Errorf("%w: it has no last line, so it was cut off: finish it with `api export --resume`, or export again", ErrFile)
 
 func (s *Summary) take(l *lines, raw []byte, fn func(int, Line) error) error {
 	wrong := func(format string, a ...any) error {

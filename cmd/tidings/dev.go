@@ -18,27 +18,25 @@ import (
 // dataFolder is where a service in development keeps what it stores, below its schema.
 const dataFolder = ".tidings"
 
-const devUsage = `Usage:
-  tidings dev DIR [settings]
-
+var devHelp = boot.Help{
+	Text: `
 Run the service of the schema in DIR in development, all of it in one process:
 GraphQL, subscriptions, SOAP, and the log in DIR/.tidings. A change of the schema is
 taken up when it is saved, while clients stay connected. It prints tokens and what to
-paste next. Stop it by Ctrl-C; what is stored stays.
-
-Most wanted settings
-  --listen 127.0.0.1:8081   another address than 127.0.0.1:8080
-  --admin ''                no admin port, or another one than :9090
-  --data DIR                another directory of what is stored
-  --operations DIR          registered operations
-  --log-level debug         each request
-
-The others are in docs/configuration.md, and tidings completion completes them.
-
-Examples
-  tidings dev notes
-  tidings dev notes --listen 127.0.0.1:8081 --admin ''
-`
+paste next. Stop it by Ctrl-C; what is stored stays.`,
+	Usage: "$0 dev DIR [settings]",
+	Examples: `
+$0 dev notes
+$0 dev notes --listen 127.0.0.1:8081 --admin ''`,
+	Flags: []boot.FlagHelp{
+		{Name: "--listen ADDRESS", What: "where it answers (default 127.0.0.1:8080)"},
+		{Name: "--admin ADDRESS", What: "where its admin port answers, with the console; empty: nowhere (default :9090)"},
+		{Name: "--data DIR", What: "directory of what is stored (default DIR/.tidings)"},
+		{Name: "--operations DIR", What: "directory of registered operations (default none)"},
+		{Name: "--log-level WORD", What: "what is logged: debug (each request), info, warn or error (default info)"},
+	},
+	Settings: boot.Settings("All others, too; tidings completion completes them."),
+}
 
 func (p program) devCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -58,7 +56,7 @@ func (p program) devCommand() *cobra.Command {
 			return p.dev(c, names[0], settings)
 		},
 	}
-	c.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), devUsage) })
+	c.SetHelpFunc(func(c *cobra.Command, _ []string) { _ = devHelp.Print(c.OutOrStdout(), "tidings") }) // the terminal is gone if it fails
 	return c
 }
 

@@ -16,26 +16,26 @@ import (
 	"tidings/internal/proc"
 )
 
-const doctorUsage = `Usage:
-  tidings doctor [DIR] [--url URL] [--json] [settings]
-
+var doctorHelp = boot.Help{
+	Text: `
 Look at what a service needs, and say for each thing whether it is well, and if not
 what to do: the settings, the schema, the keys of tokens, the bus and who may do what
 there, the streams and their settings, clocks, disks, addresses, and a service that
 runs. Nothing is changed. DIR is the schema's directory; without settings that name a
-bus, what tidings dev DIR keeps in DIR/.tidings is looked at. The settings are those of
-the service, as flags and variables, so run it where and as the service runs, with
-credentials of the admin role where the bus has roles (deploy/nats).
+bus, what tidings dev DIR keeps in DIR/.tidings is looked at. Run it where and as the
+service runs.
 
-  --url URL   a service to look at, too (TIDINGS_URL)
-  --json      for programs: an array of {"check", "state", "what", "remedy"}
-
-Status: 0 nothing fails, 1 something does, 2 the command is wrong.
-
-Examples
-  tidings doctor notes
-  TIDINGS_NATS_URL=nats://localhost:4222 tidings doctor --schema notes --json
-`
+Status: 0 nothing fails, 1 something does, 2 the command is wrong.`,
+	Usage: "$0 doctor [DIR] [--url URL] [--json] [settings]",
+	Examples: `
+$0 doctor notes
+TIDINGS_NATS_URL=nats://localhost:4222 $0 doctor --schema notes --json`,
+	Flags: []boot.FlagHelp{
+		{Name: "--url URL", What: "a service to look at, too (TIDINGS_URL; default none)"},
+		{Name: "--json", What: `print an array of {"check", "state", "what", "remedy"}, for programs`},
+	},
+	Settings: boot.Settings("Those of the service that is looked at."),
+}
 
 func (p program) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -44,7 +44,7 @@ func (p program) doctorCommand() *cobra.Command {
 		ValidArgsFunction:  settingsBegun,
 		RunE:               p.doctor,
 	}
-	c.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), doctorUsage) })
+	c.SetHelpFunc(func(c *cobra.Command, _ []string) { _ = doctorHelp.Print(c.OutOrStdout(), "tidings") }) // the terminal is gone if it fails
 	return c
 }
 
@@ -74,7 +74,7 @@ type examination struct {
 }
 
 func (x *examination) add(check, state, remedy, format string, a ...any) {
-	x.found = append(x.found, finding{Check: check, State: state, What: fmt.Sprintf(format, a...), Remedy: remedy})
+	x.found = append(x.found, finding{Check: check, State: state, What: renamed(fmt.Sprintf(format, a...)), Remedy: renamed(remedy)})
 }
 
 // fail notes an error. What follows a semicolon in errors of ours is the remedy.

@@ -98,7 +98,7 @@ func TestTheDoctorNamesWhatIsWrong(t *testing.T) {
 		{"no keys", "keys", stateFailure, "TIDINGS_JWT", []string{"TIDINGS_NATS_URL=" + b.URL()}, []string{dir}},
 		{"a key set without keys", "keys", stateFailure, "has no keys", []string{"TIDINGS_JWT_JWKS=" + empty.URL}, []string{"--schema", dir, "--data", t.TempDir()}},
 		{"nobody at the bus", "bus", stateFailure, "can be reached", []string{"TIDINGS_NATS_URL=nats://" + freeAddress(t)}, []string{dir, "--dev"}},
-		{"a bus that is not set up", "streams", stateFailure, "api bus setup", []string{"TIDINGS_NATS_URL=" + b.URL()}, []string{dir, "--dev"}},
+		{"a bus that is not set up", "streams", stateFailure, "tidings bus setup", []string{"TIDINGS_NATS_URL=" + b.URL()}, []string{dir, "--dev"}},
 		{"one server", "bus", stateWarning, "one server keeps the log", []string{"TIDINGS_NATS_URL=" + b.URL(), "TIDINGS_JWT_SECRET=" + strings.Repeat("s", 32)}, []string{dir}},
 		{"nobody at the URL", "service", stateFailure, "see that it runs", nil, []string{dir, "--url", freeAddress(t)}},
 		{"a disk that is not ours", "disk", stateFailure, "--data", nil, []string{dir, "--data", "/proc/1/nothing/there"}},

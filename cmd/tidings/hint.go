@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -28,3 +29,9 @@ func refusal(first error, code string, s *client.Service) error {
 	}
 	return first
 }
+
+// asAPI matches the subcommands of api in what rooms say that do not know who is asked.
+var asAPI = regexp.MustCompile("`api (schema|soap|log|bus|export|import) ")
+
+// renamed is a text with the subcommands under the name of this program.
+func renamed(text string) string { return asAPI.ReplaceAllString(text, "`tidings $1 ") }

@@ -237,6 +237,10 @@ func TestWhatIsNoCommandIsToldTheNearest(t *testing.T) {
 		"query {a} --variables [1]": "no JSON object",
 		"query {a} --var x":         "name=value",
 		"query no.graphql":          "neither an operation nor a file",
+		"query subscription{a} -u localhost:1 --raw -v x=1": "\n  tidings watch 'subscription{a}' --url localhost:1 --var x=1\n",
+		"watch query{a} --token secret --json":              "\n  tidings query 'query{a}' --token …\n",
+		"watch mutation{a}":                                 "a mutation has one answer",
+		"watch {a}":                                         "tidings query '{a}'",
 	} {
 		if out, errs, status := calls(t, "", strings.Fields(args)...); status != statusUsage || !strings.Contains(errs, says) || out != "" {
 			t.Errorf("tidings %s: status %d, %s%s", args, status, errs, out)

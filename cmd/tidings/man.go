@@ -91,8 +91,10 @@ func (p program) ownHelp(c *cobra.Command) string {
 	if !c.DisableFlagParsing {
 		return ""
 	}
-	if text, ok := map[string]string{"dev": devUsage, "doctor": doctorUsage}[c.Name()]; ok {
-		return text
+	if h, ok := map[string]boot.Help{"dev": devHelp, "doctor": doctorHelp}[c.Name()]; ok {
+		var text strings.Builder
+		_ = h.Print(&text, "tidings") // a builder takes everything
+		return text.String()
 	}
 	return p.said(strings.Fields(c.CommandPath())[1:])
 }
@@ -101,7 +103,7 @@ func flagList(b *bytes.Buffer, c *cobra.Command) {
 	title := ".SH OPTIONS\n"
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if f.Name != "help" && !f.Hidden {
-			fmt.Fprintf(b, "%s.TP\n.B %s\n%s\n", title, roff(flagName(f)), roff(f.Usage))
+			fmt.Fprintf(b, "%s.TP\n.B %s\n%s\n", title, roff(flagName(f)), roff(flagText(f)))
 			title = ""
 		}
 	})

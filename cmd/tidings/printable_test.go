@@ -36,7 +36,7 @@ func TestAServiceDoesNotSteerTheTerminal(t *testing.T) {
 		}))
 		t.Cleanup(service.Close)
 		for _, command := range []string{"query", "watch"} {
-			c := exec.CommandContext(t.Context(), os.Args[0], command, "{ n }", "--url", service.URL)
+			c := exec.CommandContext(t.Context(), os.Args[0], command, map[string]string{"query": "{ n }", "watch": "subscription { n }"}[command], "--url", service.URL)
 			c.Env = append(os.Environ(), asProgram+"=1")
 			var said strings.Builder
 			c.Stderr = &said

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"tidings/cmd/internal/boot"
 	"tidings/cmd/internal/tool"
 
 	"github.com/spf13/cobra"
@@ -39,6 +40,9 @@ Status: 0 the answer has no errors; 1 it has, and they are on the standard error
 		request, err := op.read(c, args)
 		if err != nil {
 			return err
+		}
+		if kindOf(request.Query, request.Name) == "subscription" {
+			return boot.Usage(fmt.Errorf("a subscription goes on, and is printed as it comes by\n  %s", instead(c, "watch", args)))
 		}
 		answer, err := s.Do(c.Context(), request)
 		if err != nil {

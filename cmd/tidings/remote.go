@@ -27,8 +27,8 @@ type remote struct {
 }
 
 func (r *remote) flags(set *pflag.FlagSet) {
-	set.StringVarP(&r.url, "url", "u", "", "address of the service (TIDINGS_URL; http://localhost:8080/graphql)")
-	set.StringVarP(&r.token, "token", "t", "", "token to come with (TIDINGS_TOKEN); none: an anonymous caller")
+	set.StringVarP(&r.url, "url", "u", "", "address of the service (TIDINGS_URL, or without it http://localhost:8080/graphql)")
+	set.StringVarP(&r.token, "token", "t", "", "token to come with, which other users of the machine can see in the list of processes (TIDINGS_TOKEN, or without it an anonymous caller)")
 	set.StringVar(&r.tokenFile, "token-file", "", "file of the token, read anew for each connection")
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"tidings/client"
 	"tidings/cmd/internal/boot"
 	"tidings/cmd/internal/tool"
+	"tidings/schema"
 )
 
 // partner are the flags of those who look at SOAP, or call it.
@@ -93,7 +95,7 @@ func (p program) callCommand() *cobra.Command {
 		Long: `Call an operation as a partner does: the envelope is made by the WSDL of the service,
 and what comes back is printed as JSON. The input is a JSON object, @FILE with one, - for
 the standard input, or name=value for each: JSON where it is, text otherwise; a.b=value
-is inside of a. Where all input is in the one element input, that may be left out. Without
+is inside of a. What is none of the operation's own elements goes into the element input. Without
 an OPERATION it lists those that there are.
 
 Status: 0 it has answered; 1 with a fault; 2 nobody was asked, or nobody is there.`,
@@ -184,20 +186,54 @@ func (o *calling) secret() (string, error) {
 	return strings.TrimRight(string(text), "\r\n"), err
 }
 
-// text is the envelope, with the input inside of the element input where it fits there
-// alone.
+// text is the envelope, with what is none of the operation's own elements inside of
+// the element input where there is one.
 func text(e *client.Envelope) (string, error) {
 	out, err := e.Text()
 	if err == nil {
 		return out, nil
 	}
 	inner := *e
-	inner.Input = map[string]any{"input": e.Input}
-	if out, innerErr := inner.Text(); innerErr == nil {
-		*e = inner
-		return out, nil
+	inner.Input = inside(e.Contract.Parts(e.Operation), e.Input)
+	if out, err = inner.Text(); err != nil {
+		return "", meant(err)
 	}
-	return "", err
+	*e = inner
+	return out, nil
+}
+
+// inside puts into the element input what is none of the others.
+func inside(parts []string, input map[string]any) map[string]any {
+	if _, given := input["input"]; given || !slices.Contains(parts, "input") {
+		return input
+	}
+	outer, inner := map[string]any{}, map[string]any{}
+	for name, value := range input {
+		if slices.Contains(parts, name) {
+			outer[name] = value
+		} else {
+			inner[name] = value
+		}
+	}
+	outer["input"] = inner
+	return outer
+}
+
+// meant adds to an error of a name which one there is.
+func meant(err error) error {
+	unknown, ok := errors.AsType[*client.UnknownError](err)
+	if !ok {
+		return err
+	}
+	near := schema.Nearest(unknown.Name, unknown.Has)
+	if near == "" {
+		return err
+	}
+	said, has, _ := strings.Cut(unknown.Error(), "; ")
+	if has != "" {
+		has = " " + strings.ToUpper(has[:1]) + has[1:]
+	}
+	return fmt.Errorf("%s; did you mean %s?%s", said, near, has)
 }
 
 // inputOf reads what is given to an operation.

@@ -9,10 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-)
 
-// helpWidth is the number of columns of a terminal that the help is made for.
-const helpWidth = 80
+	"tidings/cmd/internal/boot"
+)
 
 // showHelp says what a command is for.
 func showHelp(c *cobra.Command, _ []string) {
@@ -80,9 +79,15 @@ func showFlags(out io.Writer, c *cobra.Command) {
 		if f.Hidden || f.Name == "help" {
 			return
 		}
-		fmt.Fprintf(out, "%s  %s\n%s", title, flagName(f), paragraph(f.Usage))
+		fmt.Fprintf(out, "%s  %s\n%s", title, flagName(f), boot.Paragraph(flagText(f)))
 		title = ""
 	})
+}
+
+// kinds are what follows a flag, where that is no text.
+var kinds = map[string]string{
+	"url": "URL", "token-file": "FILE", "password-file": "FILE", "out": "FILE", "schema": "DIR", "after": "CURSOR", "operation": "NAME",
+	"id": "ID", "var": "NAME=VALUE", "variables": "JSON", "username": "NAME", "version": "NAME", "transport": "WORD", "format": "WORD", "soap": "WORD", "count": "NUMBER",
 }
 
 // flagName is a flag with what follows it.
@@ -91,28 +96,16 @@ func flagName(f *pflag.Flag) string {
 	if f.Shorthand != "" {
 		name = "-" + f.Shorthand + ", " + name
 	}
-	kind, _ := pflag.UnquoteUsage(f)
-	if kind == "stringArray" || kind == "string" {
-		kind = "text"
+	if f.Value.Type() == "bool" {
+		return name
 	}
-	return strings.TrimSpace(name + " " + strings.ToUpper(kind))
+	return name + " " + cmp.Or(kinds[f.Name], "TEXT")
 }
 
-// paragraph breaks a text into indented lines.
-func paragraph(text string) string {
-	const indent = "      "
-	var b strings.Builder
-	line := indent
-	for word := range strings.FieldsSeq(text) {
-		if line != indent && len([]rune(line))+1+len([]rune(word)) > helpWidth {
-			b.WriteString(line + "\n")
-			line = indent
-		}
-		if line != indent {
-			line += " "
-		}
-		line += word
+// flagText is what a flag does, with what holds without it.
+func flagText(f *pflag.Flag) string {
+	if f.DefValue == "" || f.DefValue == "false" || f.DefValue == "[]" {
+		return f.Usage
 	}
-	b.WriteString(line + "\n")
-	return b.String()
+	return f.Usage + " (default " + f.DefValue + ")"
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,10 +14,11 @@ import (
 const watchUsage = `Print the results of a subscription as they come, until it is complete or Ctrl-C.
 
 When the connection ends, for whatever reason, it connects again after a pause that
-grows up to half a minute, and goes on after the last event that was printed: each is
-printed once, in order, and none is left out. What becomes of the connection is on the
-standard error. It ends with the reason when to come again would not help: the cursor
-has expired, the token is not good any more, the operation is refused.
+grows up to half a minute (2 seconds while a service of this machine is started again),
+and goes on after the last event that was printed: each is printed once, in order, and
+none is left out. What becomes of the connection is on the standard error. It ends with
+the reason when to come again would not help: the cursor has expired, the token is not
+good any more, the operation is refused.
 
 At the end it prints the last cursor, with which another call goes on: --after.
 
@@ -73,8 +73,12 @@ func (p program) watch(c *cobra.Command, w watching, args []string) error {
 	if err != nil {
 		return err
 	}
+	if kind := kindOf(op.Query, op.Name); kind == "query" || kind == "mutation" {
+		return boot.Usage(fmt.Errorf("a %s has one answer, which is printed by\n  %s", kind, instead(c, "query", args)))
+	}
 	people, seen, last := !w.json && tool.IsTerminal(p.stdout), 0, w.after
-	err = s.Watch(c.Context(), client.Watch{Operation: op, After: w.after, Transport: transport, Tell: p.tell}, func(e client.Event) error {
+	teller := newTeller(p.stderr)
+	err = s.Watch(c.Context(), client.Watch{Operation: op, After: w.after, Transport: transport, Tell: teller.tell}, func(e client.Event) error {
 		text := []byte(e.Payload)
 		if people {
 			text = pretty(text)
@@ -90,6 +94,7 @@ func (p program) watch(c *cobra.Command, w watching, args []string) error {
 		}
 		return nil
 	})
+	teller.end()
 	if last != "" {
 		fmt.Fprintf(p.stderr, "the last cursor: %s\n", printable(last))
 	}
@@ -100,16 +105,4 @@ func (p program) watch(c *cobra.Command, w watching, args []string) error {
 		return nil
 	}
 	return err
-}
-
-// tell says what becomes of the connection.
-func (p program) tell(n client.Notice) {
-	switch {
-	case n.Lost != "":
-		fmt.Fprintf(p.stderr, "%s; again in %s\n", printable(n.Lost), n.Again.Round(10*time.Millisecond))
-	case n.Cursor != "":
-		fmt.Fprintf(p.stderr, "connected by %s, going on after %s\n", n.Transport, printable(n.Cursor))
-	default:
-		fmt.Fprintf(p.stderr, "connected by %s\n", n.Transport)
-	}
 }

@@ -18,7 +18,7 @@ import (
 func (r *Rooms) admit(ctx context.Context, m *schema.Model) error {
 	err := resource.Admit(ctx, r.Bus, m, resource.AdmitOptions{Write: r.role.Writes, Flawed: r.config.Flawed, Logger: r.log})
 	if errors.Is(err, resource.ErrFlawed) {
-		return fmt.Errorf("%w\n`api schema check --against-log` says the same without a start; mend the records under the old schema or change the new one (docs/schema.md, Changing a schema), or start all the same with --allow-flawed", err)
+		return fmt.Errorf("%w\n`%s schema check --against-log` says the same without a start; mend the records under the old schema or change the new one (docs/schema.md, Changing a schema), or start all the same with --allow-flawed", err, r.config.program)
 	}
 	return err
 }

@@ -10,6 +10,11 @@ import (
 	"net/http"
 )
 
+// AdminFlag is what a command says of its flag --admin.
+func AdminFlag(whose string) string {
+	return "`address` " + whose + ", where its admin port answers (TIDINGS_ADMIN, or without it localhost:9090)"
+}
+
 // AdminURL is where the admin port of a process on this machine answers: at the
 // address that is given, or without one at that of the settings of the program.
 func AdminURL(program, admin string, environ []string) (string, error) {

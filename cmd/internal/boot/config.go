@@ -27,6 +27,8 @@ import (
 //	help        what it does
 //	group       heads it and those after it
 type Config struct {
+	program string // the command that people type, for remedies; no setting
+
 	Schema      string `env:"SCHEMA" flag:"schema" envDefault:"." form:"dir" help:"directory of the *.graphql files" group:"Schema and data"`
 	Dev         bool   `env:"DEV" flag:"dev" help:"development mode: a signing key and accounts of its own, introspection for all"`
 	Data        string `env:"DATA" flag:"data" envDefault:"data" form:"dir" help:"directory of the embedded log and of this process's view"`

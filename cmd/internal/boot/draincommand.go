@@ -14,22 +14,30 @@ import (
 	"tidings/internal/proc"
 )
 
+var drainHelp = Help{
+	Text: `
+Empty the process on this machine before it ends: it is not ready any more, and its
+sockets and event streams are closed one after the other, so that their clients go
+on at other processes. It says how much remains. Hooks call it that run before a
+container is stopped.`,
+	Usage: "$0 drain [--wait] [--admin ADDRESS]",
+	Examples: `
+$0 drain --wait
+$0 drain --admin 127.0.0.1:9091`,
+}
+
 // DrainCommand is `api drain` and `worker drain`: it asks the process on this
 // machine, by its admin port, to drain, and with --wait until it has done so, or
 // has ended. It tells how much remains. A preStop hook of a container without a
 // shell calls it.
 func DrainCommand(ctx context.Context, program string, args, environ []string, stdout io.Writer) error {
 	set := flag.NewFlagSet(program+" drain", flag.ContinueOnError)
-	set.SetOutput(stdout)
-	wait := set.Bool("wait", false, "until the process has drained: as long as --drain-delay and --drain-window say, and some seconds more")
-	admin := set.String("admin", "", "admin address of the process on this machine (TIDINGS_ADMIN)")
-	if err := set.Parse(args); errors.Is(err, flag.ErrHelp) {
+	wait := set.Bool("wait", false, "wait until the process has drained: as long as --drain-delay and --drain-window say, and some seconds more")
+	admin := set.String("admin", "", AdminFlag("of the process on this machine"))
+	if err := drainHelp.ReadFlags(set, program, args, stdout); errors.Is(err, ErrHelp) {
 		return nil
 	} else if err != nil {
-		return Usage(err)
-	}
-	if set.NArg() > 0 {
-		return Usage(fmt.Errorf("unknown argument %q; see %s drain --help", set.Arg(0), program))
+		return err
 	}
 	base, err := AdminURL(program, *admin, environ)
 	if err != nil {

@@ -33,7 +33,7 @@ func (r *Rooms) warnOfLocks(ctx context.Context) {
 	if c.Dev || err != nil || len(locks) > 0 {
 		return // an error is told where the edition is built
 	}
-	r.log.LogAttrs(ctx, slog.LevelWarn, "the shape that partners of SOAP see is not locked, so that a change of the schema can break their programs: write it down by `api soap lock --schema "+c.Schema+"`")
+	r.log.LogAttrs(ctx, slog.LevelWarn, "the shape that partners of SOAP see is not locked, so that a change of the schema can break their programs: write it down by `"+c.program+" soap lock --schema "+c.Schema+"`")
 	if c.Service == "" {
 		r.log.LogAttrs(ctx, slog.LevelWarn, "the SOAP service is called after the schema's directory: name it by TIDINGS_SERVICE, so that another directory does not change the contract of its partners", slog.String("service", c.ServiceName()))
 	}

@@ -16,7 +16,7 @@ import (
 func (c Config) bus(role string, log *slog.Logger) bus.Options {
 	o := bus.Options{
 		URL: c.NATSURL, Prefix: c.Prefix, Replicas: c.Replicas, History: c.History, MaxBytes: c.LogMaxBytes,
-		Name: "tidings", Listen: c.NATSListen, SyncAlways: c.SyncAlways, Logger: log,
+		Name: "tidings", Program: c.program, Listen: c.NATSListen, SyncAlways: c.SyncAlways, Logger: log,
 		Access: c.access(), Unguarded: c.allows(openListener), Silence: c.NATSSilence,
 	}
 	if c.NATSURL == "" {

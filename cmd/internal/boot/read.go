@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"tidings/internal/proc"
+	"tidings/schema"
 )
 
 // ErrHelp says that the caller asked for help, for the version or for the
@@ -28,7 +29,7 @@ func ReadConfig(program string, args, environ []string, print func(format string
 }
 
 func readConfig(program string, args, environ []string, print func(format string, a ...any)) (Config, error) {
-	var c Config
+	c := Config{program: typed(program)}
 	given, err := variables(environ)
 	if err != nil {
 		return c, err
@@ -67,6 +68,15 @@ func readConfig(program string, args, environ []string, print func(format string
 		return c, err
 	}
 	return c, ErrHelp
+}
+
+// typed is the command whose subcommands people type where a program runs.
+func typed(program string) string {
+	name, _, _ := strings.Cut(program, " ")
+	if name == "worker" { // which has none that look after what is stored
+		return "api"
+	}
+	return name
 }
 
 // given is what the environment says of a setting.
@@ -122,7 +132,7 @@ var serviceLink = regexp.MustCompile(`^TIDINGS_([A-Z0-9_]+_)?(SERVICE_HOST|SERVI
 var ofCallers = []string{"TIDINGS_URL", "TIDINGS_TOKEN"}
 
 func unknown(variable string, names []string) error {
-	if near := nearest(variable, names); near != "" {
+	if near := schema.Nearest(variable, names); near != "" {
 		return fmt.Errorf("unknown variable %s; did you mean %s? See --help for those that exist", variable, near)
 	}
 	return fmt.Errorf("unknown variable %s; see --help for those that exist", variable)
@@ -217,7 +227,7 @@ func meant(err error, set *flag.FlagSet) error {
 	}
 	var names []string
 	set.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
-	if near := nearest(name, names); near != "" {
+	if near := schema.Nearest(name, names); near != "" {
 		return fmt.Errorf("unknown flag --%s; did you mean --%s?", name, near)
 	}
 	return fmt.Errorf("unknown flag --%s", name)

@@ -28,6 +28,9 @@ func (c *Config) settings() []setting {
 	v := reflect.ValueOf(c).Elem()
 	var list []setting
 	for i := range v.NumField() {
+		if !v.Type().Field(i).IsExported() {
+			continue
+		}
 		tag := v.Type().Field(i).Tag
 		s := setting{
 			name: prefix + tag.Get("env"), flag: tag.Get("flag"), help: tag.Get("help"), group: tag.Get("group"),

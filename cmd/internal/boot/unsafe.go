@@ -71,14 +71,14 @@ func (r *Rooms) checkBus(ctx context.Context) error {
 	}
 	switch {
 	case s.Replicas == 1 && s.Servers >= 3 && !c.allows(oneCopy):
-		return fmt.Errorf("the log has one copy in a cluster of %d servers, so that it is lost with one of them: set TIDINGS_REPLICAS=3 (--replicas) for all processes, and change it with `api bus setup --edit --replicas 3`; or let it pass with --allow-unsafe %s", s.Servers, oneCopy)
+		return fmt.Errorf("the log has one copy in a cluster of %d servers, so that it is lost with one of them: set TIDINGS_REPLICAS=3 (--replicas) for all processes, and change it with `%s bus setup --edit --replicas 3`; or let it pass with --allow-unsafe %s", s.Servers, c.program, oneCopy)
 	case s.Replicas%2 == 0 && !c.allows(evenCopies):
-		return fmt.Errorf("the log has %d copies, which survive the loss of no more servers than %d do, since more than half must be there: set TIDINGS_REPLICAS to an odd number (--replicas), and change it with `api bus setup --edit`; or let it pass with --allow-unsafe %s", s.Replicas, s.Replicas-1, evenCopies)
+		return fmt.Errorf("the log has %d copies, which survive the loss of no more servers than %d do, since more than half must be there: set TIDINGS_REPLICAS to an odd number (--replicas), and change it with `%s bus setup --edit`; or let it pass with --allow-unsafe %s", s.Replicas, s.Replicas-1, c.program, evenCopies)
 	}
 	for _, k := range r.Bus.Kept() {
 		if k.Replicas < s.Replicas {
 			r.log.LogAttrs(ctx, slog.LevelWarn, "a stream has fewer copies than the log; what it holds may be lost with one server",
-				slog.String("stream", k.Stream), slog.Int("copies", k.Replicas), slog.Int("log_copies", s.Replicas), slog.String("remedy", fmt.Sprintf("api bus setup --edit --replicas %d", s.Replicas)))
+				slog.String("stream", k.Stream), slog.Int("copies", k.Replicas), slog.Int("log_copies", s.Replicas), slog.String("remedy", fmt.Sprintf("%s bus setup --edit --replicas %d", c.program, s.Replicas)))
 		}
 	}
 	if c.LogMaxBytes > 0 && c.NATSURL != "" {
@@ -91,6 +91,6 @@ func (r *Rooms) warnOfLimit(ctx context.Context) {
 	u, err := r.Bus.Usage(ctx)
 	if err == nil && u.MaxBytes != r.config.LogMaxBytes {
 		r.log.LogAttrs(ctx, slog.LevelWarn, "the log has another limit of size than the settings say; it stays",
-			slog.Int64("limit", u.MaxBytes), slog.Int64("setting", r.config.LogMaxBytes), slog.String("remedy", "api bus setup --edit"))
+			slog.Int64("limit", u.MaxBytes), slog.Int64("setting", r.config.LogMaxBytes), slog.String("remedy", r.config.program+" bus setup --edit"))
 	}
 }

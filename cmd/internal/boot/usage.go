@@ -30,10 +30,10 @@ docs/configuration.md has them as a table.
 			print("\n%s\n", group)
 			group = ""
 		}
-		print("  %s\n%s", s.title(), paragraph(s.help+s.defaults()))
+		print("  %s\n%s", s.title(), Paragraph(s.help+s.defaults()))
 	}
-	print("\nInstead of running\n  --print-config\n%s", paragraph("print what is in force, and from where, secrets masked, and end"))
-	print("  --version\n%s", paragraph("print which build this is, and end"))
+	print("\nInstead of running\n  --print-config\n%s", Paragraph("print what is in force, and from where, secrets masked, and end"))
+	print("  --version\n%s", Paragraph("print which build this is, and end"))
 }
 
 // title names a setting: by its flag and its variable.
@@ -65,27 +65,6 @@ func (s setting) defaults() string {
 		return ""
 	}
 	return " (" + strings.Join(parts, "; ") + ")"
-}
-
-// paragraph breaks a text into indented lines.
-func paragraph(text string) string {
-	const indent = "      "
-	var b strings.Builder
-	b.WriteString(indent)
-	column := len(indent)
-	for i, word := range strings.Fields(text) {
-		if i > 0 && column+1+len(word) > helpWidth {
-			b.WriteString("\n" + indent)
-			column = len(indent)
-		} else if i > 0 {
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += len(word)
-	}
-	b.WriteByte('\n')
-	return b.String()
 }
 
 var usageOf = map[string]string{

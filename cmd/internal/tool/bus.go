@@ -13,27 +13,26 @@ import (
 	"tidings/internal/proc"
 )
 
-const busUsage = `Usage:
-  $0 bus setup [--edit] [settings]
-
-Creates the log, the buckets and the queues of the service on an external bus,
-those that are not there, and prints all. It may be run again at any time. Run it
-with the credentials of the admin role (deploy/nats/admin.conf) when those of the
-api and of the workers may not create streams.
-
-  --edit
-        change those that are there to what the settings say: copies, bounds of
-        size and age, changes of each record that are kept. Without it a
-        difference of the log is an error, and those of the others stay.
-
-Settings are those of the service, such as TIDINGS_NATS_URL, --nats-creds,
---prefix, --replicas, --history and the bounds of the buckets: api --help.
-`
+var busHelp = boot.Help{
+	Text: `
+Create the log, the buckets and the queues of the service on an external bus, those
+that are not there, and list all. It may be run again at any time. Run it with the
+credentials of the admin role (deploy/nats/admin.conf) where those of the api and of
+the workers may not create streams: docs/nats.md.`,
+	Usage: "$0 bus setup [--edit] [settings]",
+	Examples: `
+TIDINGS_NATS_URL=nats://localhost:4222 $0 bus setup
+TIDINGS_NATS_URL=nats://nats:4222 $0 bus setup --edit --nats-creds admin.creds --replicas 3`,
+	Flags: []boot.FlagHelp{
+		{Name: "--edit", What: "change those that are there to what the settings say: copies, bounds of size and age, changes of each record that are kept; without it a difference of the log is an error, and those of the others stay"},
+	},
+	Settings: boot.Settings("TIDINGS_NATS_URL, --nats-creds, --prefix, --replicas, --history and the bounds of the buckets."),
+}
 
 // busCommand is `api bus`: it prepares an external bus.
 func busCommand(ctx context.Context, call Call) error {
 	if len(call.Args) == 0 || asked(call.Args) {
-		return call.usage(busUsage)
+		return call.help(busHelp)
 	}
 	if call.Args[0] != "setup" {
 		return boot.Usage(fmt.Errorf("unknown command %[1]s bus %[2]s; see %[1]s bus --help", call.Program, call.Args[0]))

@@ -82,10 +82,17 @@ func StatusOf(err error) int {
 // named puts the program's name in the place of $0.
 func (c Call) named(text string) string { return strings.ReplaceAll(text, "$0", c.Program) }
 
-// usage prints what a subcommand is for.
-func (c Call) usage(text string) error {
-	_, err := io.WriteString(c.Stdout, c.named(text))
-	return err
+// help prints what subcommands are for.
+func (c Call) help(list ...boot.Help) error {
+	for i, h := range list {
+		if i > 0 {
+			fmt.Fprintln(c.Stdout) // the next line finds the error
+		}
+		if err := h.Print(c.Stdout, c.Program); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // settings reads arguments as settings of the service.

@@ -12,22 +12,27 @@ import (
 	"tidings/resource"
 )
 
+var eraseHelp = boot.Help{
+	Text: `
+Delete a record, if it lives, and erase at once what it was from the log, instead of
+after --erase-after. It says what is gone, and where something of it may remain:
+docs/operations.md, Erasure and history.`,
+	Usage:    "$0 erase --type TYPE --id ID [--admin ADDRESS]",
+	Examples: "$0 erase --type User --id 018f2b6e-7c1e-7000-8000-000000000001",
+}
+
 // eraseCommand is `api erase`: it asks a process on this machine that writes, by
 // its admin port, to erase a record at once.
 func eraseCommand(ctx context.Context, call Call) error {
 	var o boot.EraseOrder
 	set := flag.NewFlagSet(call.Program+" erase", flag.ContinueOnError)
-	set.SetOutput(call.Stdout)
-	set.StringVar(&o.Type, "type", "", "the record's type, such as User")
-	set.StringVar(&o.ID, "id", "", "its id; if it lives it is deleted first")
-	admin := set.String("admin", "", "admin address of a process on this machine that writes: a worker, or api without a bus (TIDINGS_ADMIN)")
-	if err := set.Parse(call.Args); errors.Is(err, flag.ErrHelp) {
+	set.StringVar(&o.Type, "type", "", "`type` of the record, such as User")
+	set.StringVar(&o.ID, "id", "", "`id` of the record; if it lives it is deleted first")
+	admin := set.String("admin", "", boot.AdminFlag("of a process on this machine that writes: a worker, or one without a bus of its own"))
+	if err := eraseHelp.ReadFlags(set, call.Program, call.Args, call.Stdout); errors.Is(err, boot.ErrHelp) {
 		return nil
 	} else if err != nil {
-		return boot.Usage(err)
-	}
-	if set.NArg() > 0 {
-		return boot.Usage(fmt.Errorf("unknown argument %q; see %s --help", set.Arg(0), set.Name()))
+		return err
 	}
 	if o.Type == "" || o.ID == "" {
 		return boot.Usage(errors.New("nothing says which record: name it by --type and --id"))

@@ -20,24 +20,28 @@ import (
 // statusPartial says that an export is whole, but not all that one may expect.
 const statusPartial = 3
 
-const exportUsage = `Usage:
-  $0 export [--out FILE] [--type T]… [--after POSITION] [--resume] [settings]
-      Write all records, as the log says at one position, as lines of JSON: docs/operations.md, Export and
-      import. The service may go on meanwhile. The settings are those of the service, as flags and variables:
-      TIDINGS_NATS_URL for a bus of its own, otherwise --data for the directory of a service that is stopped.
-      Nothing is written to the log.
+var exportHelp = boot.Help{
+	Text: `
+Write all records, as the log says at one position, as lines of JSON: docs/operations.md,
+Export and import. The service may go on meanwhile. Nothing is written to the log.
 
-  --out FILE        the file; packed when its name ends in .gz. - is the standard output, and the default.
-                    FILE.part is there until it is whole
-  --type T          records of this type alone; may be given several times
-  --after POSITION  only what was changed or deleted since a position, such as an export before has named
-  --resume          go on with the FILE.part that an export that was cut off has left
-  --schema DIR      the schema: refuses types that it does not have, and is named in the file
-
-      Status: 0 it is done; 1 it is not; 2 nothing could be exported; 3 it is done, but the log holds messages
-      that are no records, or did not keep some records as they were at the position: the file has them as
-      they were after it.
-`
+Status: 0 it is done; 1 it is not; 2 nothing could be exported; 3 it is done, but the
+log holds messages that are no records, or did not keep some records as they were at
+the position: the file has them as they were after it.`,
+	Usage: "$0 export [--out FILE] [--type T]… [--after POSITION] [--resume] [settings]",
+	Examples: `
+$0 export --data notes/.tidings --out notes.jsonl.gz
+$0 export --data notes/.tidings --type Note | head -3
+$0 export --data notes/.tidings --out changes.jsonl --after dg4wqjkb1k8-2s`,
+	Flags: []boot.FlagHelp{
+		{Name: "--out FILE", What: "where it is written, packed when the name ends in .gz; -: the standard output. FILE.part is there until it is whole (default -)"},
+		{Name: "--type NAME", What: "records of this type alone; may be given several times (default all)"},
+		{Name: "--after POSITION", What: "what was changed or deleted since a position alone, such as the first line of an export has"},
+		{Name: "--resume", What: "go on with the FILE.part that an export has left which was cut off"},
+		{Name: "--schema DIR", What: "the schema: refuses types that it does not have, and is named in the file"},
+	},
+	Settings: boot.Settings(logSettings),
+}
 
 // exporting is one run of `api export`.
 type exporting struct {
@@ -59,7 +63,7 @@ func exportCommand(ctx context.Context, call Call) error {
 	case err != nil:
 		return exitError{statusUsage, err}
 	case help:
-		return call.usage(exportUsage)
+		return call.help(exportHelp)
 	case len(names) > 0:
 		return exitError{statusUsage, fmt.Errorf("unknown argument %q; the file is named by --out FILE: see %s export --help", names[0], call.Program)}
 	case e.resume && e.out == "-":

@@ -16,27 +16,33 @@ import (
 	"tidings/transfer"
 )
 
-const importUsage = `Usage:
-  $0 import FILE [--on-conflict fail|skip|replace] [--drop-unknown] [--dry-run] [--schema DIR] [settings]
-      Write the records of a file into the log: one that $0 export has written, packed or not, or lines such
-      as {"type":"User","record":{"id":"u1","name":"Ann"}} from another system. - is the standard input. Ids,
-      owners, times and numbers stay as they are, and no defaults are filled in. The service may go on
-      meanwhile, and its clients see what is written. The settings are those of the service, as flags and
-      variables: TIDINGS_NATS_URL for a bus of its own, otherwise --data for the directory of a service that
-      is stopped.
+var importHelp = boot.Help{
+	Text: `
+Write the records of a file into the log: one that $0 export has written, packed or
+not, or lines such as {"type":"User","record":{"id":"u1","name":"Ann"}} from another
+system; - is the standard input. Ids, owners, times and numbers stay as they are, and
+no defaults are filled in. The service may go on meanwhile, and its clients see what
+is written.
 
-      A file is read to its end first, and nothing is written unless each record fits the schema (the standard
-      input is written as it comes). To run an import again does no harm: what is there already is passed
-      over, so that one that was cut off goes on where it stopped.
+A file is read to its end first, and nothing is written unless each record fits the
+schema (the standard input is written as it comes). To run an import again does no
+harm: what is there already is passed over, so that one that was cut off goes on
+where it stopped.
 
-  --on-conflict W   what becomes of a record that the log has otherwise, or has deleted: fail, skip (the log's
-                    stays) or replace (the file's counts). Default: fail; for an export with --after: replace
-  --drop-unknown    leave out members that the schema does not have, instead of refusing their records
-  --dry-run         say what would be done, and do nothing
-  --schema DIR      the schema with which the service runs
-
-      Status: 0 it is done; 1 it is not, and an error names the lines; 2 nothing could be imported.
-`
+Status: 0 it is done; 1 it is not, and an error names the lines; 2 nothing could be
+imported.`,
+	Usage: "$0 import FILE [--on-conflict fail|skip|replace] [--drop-unknown] [--dry-run] [--schema DIR] [settings]",
+	Examples: `
+$0 import notes.jsonl.gz --schema notes --data notes/.tidings --dry-run
+TIDINGS_NATS_URL=nats://localhost:4222 $0 import notes.jsonl.gz --schema notes`,
+	Flags: []boot.FlagHelp{
+		{Name: "--on-conflict WORD", What: "what becomes of a record that the log has otherwise, or has deleted: fail, skip (the log's stays) or replace (the file's counts) (default fail; for an export with --after: replace)"},
+		{Name: "--drop-unknown", What: "leave out members that the schema does not have, instead of refusing their records"},
+		{Name: "--dry-run", What: "say what would be done, and do nothing"},
+		{Name: "--schema DIR", What: "the schema with which the service runs (TIDINGS_SCHEMA; default .)"},
+	},
+	Settings: boot.Settings(logSettings),
+}
 
 // importing is one run of `api import`.
 type importing struct {
@@ -60,7 +66,7 @@ func importCommand(ctx context.Context, call Call) error {
 	case err != nil:
 		return exitError{statusUsage, err}
 	case help:
-		return call.usage(importUsage)
+		return call.help(importHelp)
 	case len(names) != 1:
 		return exitError{statusUsage, fmt.Errorf("one file is imported: %[1]s import FILE; see %[1]s import --help", call.Program)}
 	case i.conflict != "" && i.options.OnConflict != resource.ConflictFail && i.options.OnConflict != resource.ConflictSkip && i.options.OnConflict != resource.ConflictReplace:

@@ -15,25 +15,47 @@ import (
 	"tidings/resource"
 )
 
-const logUsage = `Usage:
-  $0 log check [--format text|json] [--schema DIR] [settings]
-      Walk through the log and say what is wrong with it, and the remedy: messages that are no records, records
-      that do not fit the schema, unique values that are reserved for nobody or not at all, references to what
-      is not there, clocks that went back. Nothing is written.
-      Status: 0 nothing is wrong, 1 something is, 2 the log could not be looked at.
+// logSettings say which log is meant.
+const logSettings = "TIDINGS_NATS_URL names a bus of its own, beside which the service may run; otherwise --data is the directory of a service that is stopped."
 
-  $0 log repair [--schema DIR] [settings]
-      Mend what needs no choice: release the unique values that are reserved for records which do not have
-      them, and reserve those that a record has and nobody holds. It may run beside the service.
-      Status: 0 nothing was wrong, or all of it is mended; 1 not all of it; 2 nothing could be looked at.
+// logHelp says what the subcommands of `api log` are for.
+var logHelp = map[string]boot.Help{
+	"check": {
+		Text: `
+Walk through the log and say what is wrong with it, and the remedy: messages that are
+no records, records that do not fit the schema, unique values that are reserved for
+nobody or not at all, references to what is not there, clocks that went back. Nothing
+is written.
 
-  $0 log renew [settings]
-      Give a log that was restored from a backup an identity of its own, before anything uses it: cursors and
-      positions from before expire, and views are built anew. Processes that have the log open end.
+Status: 0 nothing is wrong, 1 something is, 2 the log could not be looked at.`,
+		Usage:    "$0 log check [--format text|json] [--schema DIR] [settings]",
+		Examples: "$0 log check --schema notes --data notes/.tidings",
+		Flags:    []boot.FlagHelp{{Name: "--format WORD", What: "text, or json for programs (default text)"}, schemaFlag},
+		Settings: boot.Settings(logSettings),
+	},
+	"repair": {
+		Text: `
+Mend what needs no choice: release the unique values that are reserved for records
+which do not have them, and reserve those that a record has and nobody holds. It may
+run beside the service.
 
-      The settings are those of the service, as flags and variables: TIDINGS_NATS_URL for a bus of its own,
-      otherwise --data for the directory of a service that is stopped. See docs/operations.md.
-`
+Status: 0 nothing was wrong, or all of it is mended; 1 not all of it; 2 nothing could
+be looked at.`,
+		Usage:    "$0 log repair [--schema DIR] [settings]",
+		Examples: "$0 log repair --schema notes --data notes/.tidings",
+		Flags:    []boot.FlagHelp{schemaFlag},
+		Settings: boot.Settings(logSettings),
+	},
+	"renew": {
+		Text: `
+Give a log that was restored from a backup an identity of its own, before anything
+uses it: cursors and positions from before expire, and views are built anew. Processes
+that have the log open end.`,
+		Usage:    "$0 log renew [settings]",
+		Examples: "TIDINGS_NATS_URL=nats://localhost:4222 $0 log renew",
+		Settings: boot.Settings(logSettings),
+	},
+}
 
 // logCommand is `api log`.
 func logCommand(ctx context.Context, call Call) error {
@@ -42,8 +64,10 @@ func logCommand(ctx context.Context, call Call) error {
 	switch {
 	case err != nil:
 		return exitError{statusUsage, err}
+	case help && len(names) == 1 && logHelp[names[0]].Usage != "":
+		return call.help(logHelp[names[0]])
 	case help:
-		return call.usage(logUsage)
+		return call.help(logHelp["check"], logHelp["repair"], logHelp["renew"])
 	case len(names) != 1:
 		return exitError{statusUsage, fmt.Errorf("usage: %[1]s log check, %[1]s log repair or %[1]s log renew; see %[1]s log --help", call.Program)}
 	case l.format != "text" && l.format != "json":

@@ -13,23 +13,33 @@ import (
 	"tidings/revoke"
 )
 
+var revokeHelp = boot.Help{
+	Text: `
+Take tokens back, in all processes: what comes with them is refused, and their
+sockets and event streams are closed. The process whose admin port is asked tells
+the others.`,
+	Usage: `
+$0 revoke --jti ID
+$0 revoke --sub NAME [--before TIME]
+$0 revoke --before TIME`,
+	Examples: `
+$0 revoke --sub alice
+$0 revoke --before 2030-01-01T12:00:00Z --admin localhost:9091`,
+}
+
 // revokeCommand is `api revoke`: it asks the process on this machine, by its
 // admin port, to take tokens back in all processes.
 func revokeCommand(ctx context.Context, call Call) error {
 	var o revoke.Order
 	set := flag.NewFlagSet(call.Program+" revoke", flag.ContinueOnError)
-	set.SetOutput(call.Stdout)
-	set.StringVar(&o.TokenID, "jti", "", "the token with this id")
-	set.StringVar(&o.Subject, "sub", "", "the tokens of this subject that were issued before --before, until now without it")
-	before := set.String("before", "", "a time such as 2030-01-01T12:00:00Z; alone: everybody's tokens that were issued before it")
-	admin := set.String("admin", "", "admin address of a process on this machine (TIDINGS_ADMIN)")
-	if err := set.Parse(call.Args); errors.Is(err, flag.ErrHelp) {
+	set.StringVar(&o.TokenID, "jti", "", "`id` of one token, its claim jti")
+	set.StringVar(&o.Subject, "sub", "", "`name` of a subject, whose tokens count no more that were issued before --before, or until now")
+	before := set.String("before", "", "`time` such as 2030-01-01T12:00:00Z; alone: of everybody's tokens, those that were issued before it")
+	admin := set.String("admin", "", boot.AdminFlag("of a process on this machine"))
+	if err := revokeHelp.ReadFlags(set, call.Program, call.Args, call.Stdout); errors.Is(err, boot.ErrHelp) {
 		return nil
 	} else if err != nil {
-		return boot.Usage(err)
-	}
-	if set.NArg() > 0 {
-		return boot.Usage(fmt.Errorf("unknown argument %q; see %s --help", set.Arg(0), set.Name()))
+		return err
 	}
 	if *before != "" {
 		var err error

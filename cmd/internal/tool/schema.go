@@ -21,9 +21,9 @@ import (
 func schemaCommand(ctx context.Context, call Call) error {
 	switch args := call.Args; {
 	case len(args) > 0 && args[0] == "print" && asked(args[1:]):
-		return call.usage(printUsage)
+		return call.help(printHelp)
 	case len(args) == 1 && asked(args):
-		return call.usage(printUsage + "\n" + checkUsage)
+		return call.help(printHelp, checkHelp)
 	case len(args) > 0 && args[0] == "print":
 		return printCommand(call.after(1))
 	case len(args) > 0 && args[0] == "check":
@@ -53,20 +53,29 @@ func printCommand(call Call) error {
 	return err
 }
 
-const checkUsage = `Usage:
-  $0 schema check OLD NEW [--format text|json]
-      Say what changes for clients from one schema to another, the worst first: BREAKING, DANGEROUS,
-      SAFE. OLD and NEW are each a directory with annotated *.graphql files, or a contract as
-      ` + "`$0 schema print`" + ` writes it.
-      Locked versions of SOAP (v1.soap.lock) in the directory NEW are looked at, too: see $0 soap check.
-      Status: 0 nothing breaks, 1 something does, 2 nothing could be compared.
+var checkHelp = boot.Help{
+	Text: `
+Say what changes for clients from one schema to another, the worst first: BREAKING,
+DANGEROUS, SAFE; or with --against-log which stored records do not fit the schema.
+OLD and NEW are each a directory of annotated *.graphql files, or a contract as
+$0 schema print writes it. Locked versions of SOAP (v1.soap.lock) in the directory
+NEW are looked at, too: $0 soap check. Nothing is written.
 
-  $0 schema check --against-log [--schema DIR] [--format text|json] [settings]
-      Say which stored records do not fit the schema. The settings are those of the service, as flags and
-      variables: TIDINGS_NATS_URL for a bus of its own, beside which the service may run; otherwise --data
-      for the directory of a service that is stopped. Nothing is written.
-      Status: 0 all records fit, 1 some do not, 2 nothing could be looked at.
-`
+Status: 0 nothing breaks, all records fit; 1 something breaks, some do not fit; 2
+nothing could be looked at.`,
+	Usage: `
+$0 schema check OLD NEW [--format text|json]
+$0 schema check --against-log [--schema DIR] [--format text|json] [settings]`,
+	Examples: `
+$0 schema check contract.graphql notes
+$0 schema check --against-log --schema notes --data notes/.tidings`,
+	Flags: []boot.FlagHelp{
+		{Name: "--against-log", What: "look at what is stored, instead of another schema"},
+		{Name: "--format WORD", What: "text, or json for programs (default text)"},
+		schemaFlag,
+	},
+	Settings: boot.Settings(logSettings),
+}
 
 // checkCommand is `api schema check`. It takes its own words out of the
 // arguments; the others are settings of the service.
@@ -75,7 +84,7 @@ func checkCommand(ctx context.Context, call Call) error {
 	rest, help := c.take(call.Args)
 	switch {
 	case help:
-		return call.usage(checkUsage)
+		return call.help(checkHelp)
 	case c.format != "text" && c.format != "json":
 		return fmt.Errorf("--format is text or json, not %q", c.format)
 	case c.log:

@@ -21,6 +21,35 @@ import (
 	"tidings/cmd/internal/boot"
 )
 
+// soapHelp says what the subcommands of `api soap` are for that take no settings.
+var soapHelp = map[string]boot.Help{
+	"secret": {
+		Text: `
+Make a secret for an account of SOAP callers, and print it, its sum, and the account
+to paste into the accounts file: docs/auth.md, Accounts for SOAP. The partner gets
+the secret, the file may have the sum.`,
+		Usage:    "$0 soap secret NAME",
+		Examples: "$0 soap secret erp",
+	},
+	"password": {
+		Text:     "Print the argon2id hash of the password on the standard input, for an account of SOAP\ncallers.",
+		Usage:    "$0 soap password",
+		Examples: `printf %s "$PASSWORD" | $0 soap password`,
+	},
+	"certificate": {
+		Text:     "Print fingerprint, issuer, subject and times of the first certificate (PEM) in a file,\nas accounts name it.",
+		Usage:    "$0 soap certificate FILE",
+		Examples: "$0 soap certificate partner.pem",
+	},
+	"accounts": {
+		Text: `
+Check an accounts file, with the authorities of its certificates in CA (PEM), as a
+start does, and list what it has.`,
+		Usage:    "$0 soap accounts FILE [CA]",
+		Examples: "$0 soap accounts accounts.json",
+	},
+}
+
 // soapCommand is `api soap`: what goes into the accounts of SOAP callers, and the
 // versions of what they see.
 func soapCommand(_ context.Context, call Call) error {
@@ -39,9 +68,9 @@ docs/soap.md, Versions, and docs/auth.md, Accounts for SOAP, say what they are f
 	case len(args) > 0 && args[0] == "check":
 		return lockCheckCommand(call.after(1))
 	case len(args) == 1 && strings.HasPrefix(args[0], "-"):
-		return call.usage(usage + "\n")
-	case len(args) > 1 && soapUsage[args[0]] != "" && asked(args[1:]):
-		return call.usage(soapUsage[args[0]])
+		return call.help(lockHelp, lockCheckHelp, soapHelp["secret"], soapHelp["password"], soapHelp["certificate"], soapHelp["accounts"])
+	case len(args) > 1 && soapHelp[args[0]].Usage != "" && asked(args[1:]):
+		return call.help(soapHelp[args[0]])
 	case len(args) == 2 && args[0] == "secret" && strings.HasPrefix(args[1], "-"):
 		return boot.Usage(fmt.Errorf("%q is no name of an account; see %s soap secret --help", args[1], call.Program))
 	case len(args) == 2 && args[0] == "secret":

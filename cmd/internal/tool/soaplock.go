@@ -13,24 +13,41 @@ import (
 	"tidings/soap"
 )
 
-const lockUsage = `Usage:
-  $0 soap lock [--version v2] [--force] [--schema DIR] [settings]
-      Write down, in DIR/v2.soap.lock, what partners of SOAP see today as that version: operations, documents,
-      types, names. From then on the version keeps this shape, whatever is added to the schema. Without a version:
-      the newest one that is locked, or v1. What differs from the present lock is listed with what it does to
-      partners' programs; a lock is not written over without --force where some of it harms them.
+var lockHelp = boot.Help{
+	Text: `
+Write down, in DIR/v2.soap.lock, what partners of SOAP see today as that version:
+operations, documents, types, names. From then on the version keeps this shape,
+whatever is added to the schema: docs/soap.md, Versions. What differs from the
+present lock is listed with what it does to partners' programs.`,
+	Usage: "$0 soap lock [--version v2] [--force] [--schema DIR] [settings]",
+	Examples: `
+$0 soap lock --schema notes
+$0 soap lock --schema notes --version v2`,
+	Flags: []boot.FlagHelp{
+		{Name: "--version NAME", What: "version that is locked (default the newest one that is, or v1)"},
+		{Name: "--force", What: "write over a lock, though some of what differs harms partners"},
+		schemaFlag,
+	},
+	Settings: boot.Settings("--service names the service."),
+}
 
-  $0 soap check [--schema DIR] [settings]
-      Say which promises of the locks the schema does not hold.
-      Status: 0 it holds them all, 1 it does not, 2 nothing could be looked at.
-`
+var lockCheckHelp = boot.Help{
+	Text: `
+Say which promises of the locked versions of SOAP the schema does not hold.
+
+Status: 0 it holds them all, 1 it does not, 2 nothing could be looked at.`,
+	Usage:    "$0 soap check [--schema DIR] [settings]",
+	Examples: "$0 soap check --schema notes",
+	Flags:    []boot.FlagHelp{schemaFlag},
+	Settings: boot.Settings("Few count here."),
+}
 
 // lockCommand is `api soap lock`.
 func lockCommand(call Call) error {
 	stdout := call.Stdout
 	version, force, rest, help := takeLock(call.Args)
 	if help {
-		return call.usage(lockUsage)
+		return call.help(lockHelp)
 	}
 	c, m, locks, err := readLocked(call, rest)
 	if err != nil {
@@ -131,7 +148,7 @@ func printDifferences(stdout io.Writer, list []soap.Difference) error {
 // lockCheckCommand is `api soap check`.
 func lockCheckCommand(call Call) error {
 	if _, _, _, help := takeLock(call.Args); help {
-		return call.usage(lockUsage)
+		return call.help(lockCheckHelp)
 	}
 	c, m, locks, err := readLocked(call, call.Args)
 	if err != nil {

@@ -13,21 +13,27 @@ import (
 	"tidings/cmd/internal/boot"
 )
 
+var tokenHelp = boot.Help{
+	Text: `
+Print a token of the development key, for who calls a service that runs with --dev.
+The services of production take the tokens of your identity provider: docs/auth.md.`,
+	Usage: "$0 token --sub NAME [flags]",
+	Examples: `
+$0 token --sub alice --data notes/.tidings
+TIDINGS_TOKEN=$($0 token --sub root --roles ADMIN --ttl 1h --data notes/.tidings)`,
+}
+
 // tokenCommand is `api token`: a token of the development key.
 func tokenCommand(_ context.Context, call Call) error {
 	set := flag.NewFlagSet(call.Program+" token", flag.ContinueOnError)
-	set.SetOutput(call.Stdout)
-	sub := set.String("sub", "", "who the bearer is")
-	roles := set.String("roles", "USER", "what the bearer may do: USER, ADMIN, SERVICE, comma separated")
-	ttl := set.Duration("ttl", 24*time.Hour, "how long the token is good")
-	data := set.String("data", "", "data directory that holds the development key (data)")
-	if err := set.Parse(call.Args); errors.Is(err, flag.ErrHelp) {
+	sub := set.String("sub", "", "`name` of the bearer, the subject of the token")
+	roles := set.String("roles", "USER", "`list` of what the bearer may be: USER, ADMIN, SERVICE, comma separated")
+	ttl := set.Duration("ttl", 24*time.Hour, "`time` for which the token is good, such as 90s, 30m or 24h")
+	data := set.String("data", "", "`dir` of what the service keeps, where the development key is (TIDINGS_DATA, or without it data; of tidings dev DIR: DIR/.tidings)")
+	if err := tokenHelp.ReadFlags(set, call.Program, call.Args, call.Stdout); errors.Is(err, boot.ErrHelp) {
 		return nil
 	} else if err != nil {
-		return boot.Usage(err)
-	}
-	if set.NArg() > 0 {
-		return boot.Usage(fmt.Errorf("unknown argument %q; see %s --help", set.Arg(0), set.Name()))
+		return err
 	}
 	if *ttl <= 0 {
 		return boot.Usage(fmt.Errorf("--ttl %s is not in the future; say how long the token is good, such as --ttl 24h", *ttl))
