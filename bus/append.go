@@ -85,6 +85,12 @@ func (b *Bus) Append(ctx context.Context, entries ...Entry) (last uint64, err er
 	return last, err
 }
 
+// BatchesWait reports whether an Append of several entries takes much longer than
+// several of one entry after another. A server without replicas makes a directory
+// for each batch and writes it through to the disk; where it does so for single
+// entries, too, one batch is the better choice. Of servers elsewhere nobody knows.
+func (b *Bus) BatchesWait() bool { return b.server != nil && !b.opts.SyncAlways }
+
 // messages turns entries into messages.
 func (b *Bus) messages(entries []Entry) ([]*nats.Msg, error) {
 	msgs := make([]*nats.Msg, len(entries))

@@ -52,6 +52,7 @@ func (w *Worker) Carry(ctx context.Context, cmd Command) (record Record, err err
 		return Record{}, c.giveUp(id, heldUp(err, cmd.Once))
 	}
 	defer unlock()
+	defer func() { c.relent(ctx, err) }()
 	var lost error
 	for attempt := 0; ; attempt++ {
 		record, err := c.attempt(ctx)
@@ -161,6 +162,9 @@ type carry struct {
 	unused bool
 	// doubts are the appends that got no answer, oldest first.
 	doubts []doubt
+	// tried: its value was to be reserved ahead; claimed is what gives it back.
+	tried   bool
+	claimed bus.Entry
 }
 
 // doubt is an append of which nobody knows whether it has happened.
@@ -192,7 +196,7 @@ func (c *carry) attempt(ctx context.Context) (Record, error) {
 	if err := c.w.giveWay(ctx, c.cmd.ID, c.cmd.r, d.ID, current, d.Raw); err != nil {
 		return Record{}, err
 	}
-	entries, err := c.w.reservations(ctx, c.cmd.Type, d)
+	entries, err := c.reservations(ctx, d)
 	if err != nil {
 		return Record{}, err
 	}

@@ -320,7 +320,7 @@ func (c *checker) orphans(ctx context.Context) error {
 		if h.claimed {
 			continue
 		}
-		orphan, _, err := c.worker.orphan(ctx, h.Reservation)
+		orphan, err := c.worker.orphan(ctx, h.Reservation)
 		if err != nil {
 			return err
 		}
@@ -335,17 +335,32 @@ func (c *checker) orphans(ctx context.Context) error {
 	return nil
 }
 
-// orphan reports whether a value is reserved for a record that does not have it,
-// and returns the message that would release it.
-func (w *Worker) orphan(ctx context.Context, r Reservation) (bool, bus.Entry, error) {
+// orphan reports whether a value is reserved for a record that does not have it.
+func (w *Worker) orphan(ctx context.Context, r Reservation) (bool, error) {
+	u := Unique{Field: r.Field, Hash: r.Hash}
+	_, holder, err := w.reservation(ctx, r.Type, u)
+	if err != nil || holder == "" {
+		return false, err
+	}
+	has, err := w.holds(ctx, r.Type, holder, u)
+	return err == nil && has == "", err
+}
+
+// release gives a value back that is reserved for a record that does not have it.
+// The error is bus.ErrConflict when somebody has just taken it.
+func (w *Worker) release(ctx context.Context, r Reservation) (done bool, err error) {
 	u := Unique{Field: r.Field, Hash: r.Hash}
 	e, holder, err := w.reservation(ctx, r.Type, u)
 	if err != nil || holder == "" {
-		return false, e, err
+		return false, err
 	}
-	has, err := w.holds(ctx, r.Type, holder, u)
+	keeper, err := w.keeper(ctx, r.Type, holder, e.After, u)
+	if err != nil || keeper != "" {
+		return false, err
+	}
 	e.Data = []byte(released)
-	return err == nil && has == "", e, err
+	_, err = w.bus.Append(ctx, e)
+	return err == nil, err
 }
 
 // RepairLog mends what can be mended without a choice: it releases unique values
@@ -355,17 +370,12 @@ func (w *Worker) orphan(ctx context.Context, r Reservation) (bool, bus.Entry, er
 func RepairLog(ctx context.Context, b *bus.Bus, m *schema.Model, found LogCheck, log *slog.Logger) (mended int, err error) {
 	a := admission{bus: b, model: m, worker: NewWorker(b, m, WorkerOptions{Logger: log})}
 	for _, r := range found.Orphans {
-		orphan, entry, err := a.worker.orphan(ctx, r)
-		if err == nil && orphan {
-			_, err = b.Append(ctx, entry)
-			mended++
-		}
-		if errors.Is(err, bus.ErrConflict) { // somebody has just taken it
-			mended--
-			err = nil
-		}
-		if err != nil {
+		done, err := a.worker.release(ctx, r)
+		if err != nil && !errors.Is(err, bus.ErrConflict) {
 			return mended, fmt.Errorf("release a value of %s.%s: %w", r.Type, r.Field, err)
+		}
+		if done {
+			mended++
 		}
 	}
 	for _, r := range found.Unreserved {

@@ -85,7 +85,9 @@ func NewLoader(b *bus.Bus, m *schema.Model, o LoadOptions) *Loader {
 	if o.OnConflict == "" {
 		o.OnConflict = ConflictFail
 	}
-	return &Loader{w: NewWorker(b, m, WorkerOptions{Logger: o.Logger}), options: o, run: newID(), fresh: !o.Dry}
+	w := NewWorker(b, m, WorkerOptions{Logger: o.Logger})
+	w.dry = o.Dry
+	return &Loader{w: w, options: o, run: newID(), fresh: !o.Dry}
 }
 
 // MaxLoad is how many records one Load takes.

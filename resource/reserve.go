@@ -2,7 +2,6 @@ package resource
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 
@@ -74,7 +73,7 @@ func (a *admission) claimAll(ctx context.Context, claims []claim) error {
 	}
 	entries := make([]bus.Entry, len(claims))
 	for i, c := range claims {
-		entries[i] = bus.Entry{Subject: a.bus.Subjects().Unique(c.typ, c.Field, c.Hash), Data: c.body()}
+		entries[i] = bus.Entry{Subject: a.bus.Subjects().Unique(c.typ, c.Field, c.Hash), Data: heldBy(c.id)}
 	}
 	_, err := a.bus.Append(ctx, entries...)
 	if err == nil || !again(err) {
@@ -103,11 +102,11 @@ func (a *admission) try(ctx context.Context, c claim) error {
 	if err != nil || held == c.id {
 		return err
 	}
-	if held, err = a.worker.holds(ctx, c.typ, held, c.Unique); err != nil {
+	if held, err = a.worker.keeper(ctx, c.typ, held, e.After, c.Unique); err != nil {
 		return err
 	}
 	if held == "" {
-		e.Data = c.body()
+		e.Data = heldBy(c.id)
 		_, err = a.bus.Append(ctx, e)
 		return err
 	}
@@ -116,9 +115,4 @@ func (a *admission) try(ctx context.Context, c claim) error {
 		return err
 	}
 	return fmt.Errorf("%w: %s.%s is unique, and %q and %q have the same value", ErrFlawed, c.typ, c.Field, held, c.id)
-}
-
-func (c claim) body() []byte {
-	raw, _ := json.Marshal(holder{ID: c.id}) // a string always encodes
-	return raw
 }

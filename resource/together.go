@@ -2,7 +2,6 @@ package resource
 
 import (
 	"context"
-	"encoding/json"
 
 	"golang.org/x/sync/errgroup"
 
@@ -107,14 +106,14 @@ func (b *bundle) reserve(ctx context.Context, s *seat, decisions []Decision) (bu
 	}
 	taker := decisions[s.taker]
 	if !freed && held != taker.ID {
-		if held, err = b.w.holds(ctx, s.typ, held, s.Unique); err != nil {
+		if held, err = b.w.keeper(ctx, s.typ, held, e.After, s.Unique); err != nil {
 			return bus.Entry{}, err
 		}
 		if held != "" {
 			return bus.Entry{}, &ItemError{Index: s.taker, Cause: b.w.confirmed(ctx, b.tx.Who, e.Subject, e.After, heldByAnother(s.typ, s.Unique))}
 		}
 	}
-	e.Data, _ = json.Marshal(holder{ID: taker.ID}) // a string always encodes
+	e.Data = heldBy(taker.ID)
 	return e, nil
 }
 

@@ -10,8 +10,9 @@ import (
 )
 
 // A unique value is held by a message on a subject of its own, appended in one
-// atomic batch with the record that holds it. Both carry the sequence that
-// they expect, so of two writers who want one value only one batch is stored.
+// atomic batch with the record that holds it, or before it (ahead.go). Both carry
+// the sequence that they expect, so of two writers who want one value only one
+// gets it.
 
 // holder is the body of a reservation; an empty ID means that the value is free.
 type holder struct {
@@ -20,6 +21,12 @@ type holder struct {
 
 // released is the body of the reservation of a value that is free.
 const released = "{}"
+
+// heldBy is the body of the reservation of a value that a record holds.
+func heldBy(id string) []byte {
+	raw, _ := json.Marshal(holder{ID: id}) // a string always encodes
+	return raw
+}
 
 // reservations returns the messages that take and release the decision's
 // unique values. The fault is Conflict when another record holds one.
@@ -30,13 +37,15 @@ func (w *Worker) reservations(ctx context.Context, typ string, d Decision) ([]bu
 		if err != nil {
 			return nil, err
 		}
-		if held, err = w.holds(ctx, typ, held, u); err != nil {
-			return nil, err
+		if held != d.ID {
+			if held, err = w.keeper(ctx, typ, held, e.After, u); err != nil {
+				return nil, err
+			}
 		}
 		if held != "" && held != d.ID {
 			return nil, w.confirmed(ctx, auth.Principal{}, e.Subject, e.After, heldByAnother(typ, u))
 		}
-		e.Data, _ = json.Marshal(holder{ID: d.ID}) // a string always encodes
+		e.Data = heldBy(d.ID)
 		entries = append(entries, e)
 	}
 	for _, u := range d.Release {
@@ -59,18 +68,30 @@ func (w *Worker) holds(ctx context.Context, typ, holder string, u Unique) (strin
 	if holder == "" {
 		return "", nil
 	}
-	m, err := w.last(ctx, w.bus.Subjects().Record(typ, holder))
-	if err != nil {
-		return "", fmt.Errorf("read the holder of %s.%s: %w", typ, u.Field, err)
-	}
-	var record members
-	if m == nil || m.Header.Get(headerKind) == string(Deleted) || json.Unmarshal(m.Data, &record) != nil {
-		return "", nil
-	}
-	if isNull(record[u.Field]) || digest(record[u.Field]) != u.Hash {
-		return "", nil
+	m, err := w.holder(ctx, typ, holder, u)
+	if err != nil || !has(m, u) {
+		return "", err
 	}
 	return holder, nil
+}
+
+// holder reads the newest message of a value's holder.
+func (w *Worker) holder(ctx context.Context, typ, id string, u Unique) (*bus.Message, error) {
+	m, err := w.last(ctx, w.bus.Subjects().Record(typ, id))
+	if err != nil {
+		return nil, fmt.Errorf("read the holder of %s.%s: %w", typ, u.Field, err)
+	}
+	return m, nil
+}
+
+// has reports whether the record in its newest message has a value.
+func has(m *bus.Message, u Unique) bool {
+	current, _ := standing(m)
+	var record members
+	if current == nil || json.Unmarshal(current, &record) != nil {
+		return false
+	}
+	return !isNull(record[u.Field]) && digest(record[u.Field]) == u.Hash
 }
 
 // reservation reads who holds a value and returns the message that would

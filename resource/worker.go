@@ -51,6 +51,8 @@ type Worker struct {
 	records     recordLocks
 	reads       *Client // nil: it cannot tell who refers to a record
 	ready       chan struct{}
+	ahead       bool          // unique values are reserved ahead (ahead.go)
+	dry         bool          // it decides, and writes nothing
 	here        chan struct{} // holds a token for each command of this process's own clients
 	log         *slog.Logger
 	left        *leftOut
@@ -62,7 +64,7 @@ type Worker struct {
 
 // NewWorker returns a worker. Run makes it go.
 func NewWorker(b *bus.Bus, m *schema.Model, o WorkerOptions) *Worker {
-	w := &Worker{bus: b, model: m, concurrency: o.Concurrency, now: o.Now, newID: o.NewID, records: newRecordLocks(), reads: o.Reads, ready: make(chan struct{}), log: o.Logger}
+	w := &Worker{bus: b, model: m, concurrency: o.Concurrency, now: o.Now, newID: o.NewID, records: newRecordLocks(), reads: o.Reads, ahead: b.BatchesWait(), ready: make(chan struct{}), log: o.Logger}
 	if w.concurrency == 0 {
 		w.concurrency = 256
 	}
