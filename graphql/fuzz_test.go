@@ -2,6 +2,7 @@ package graphql_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +57,32 @@ func FuzzRequest(f *testing.F) {
 		}
 		if !json.Valid(failed.Body) || !failed.Failed || failed.Code == "" {
 			t.Errorf("%+v: %s", failed, failed.Body)
+		}
+	})
+}
+
+// FuzzDecodeRequest: whatever way a request is read, it is what encoding/json
+// makes of it.
+func FuzzDecodeRequest(f *testing.F) {
+	for _, body := range []string{
+		`{"query":"{ a }","variables":{"a":[1,"\u00e9"]},"extensions":null,"operationName":"A","documentId":"sha256:x","queryId":"q"}`,
+		`{"query":"{ \ud83d\ude00 \ud83d }","query":null}`, `{"variables":{},"variables":{"a":1},"other":{"query":"x"}}`,
+		`{"Query":"{ a }"}`, `{"qu\u0065ry":"{ a }"}`, `{"query":1}`, `{"query":"a"} {}`, `{"variables": null, "operationName": null}`, `{}`,
+		`{"query":"a","query":"{ a }","sent":{"ID":"x","Since":"1"},"Trusted":true,"counted":true,"moved":true}`, `{"documentıd":"x"}`, `{"extenſions":{}}`,
+	} {
+		f.Add([]byte(body))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		got, err := graphql.DecodeRequest(body)
+		if err != nil {
+			return
+		}
+		var want graphql.Request
+		if err := json.Unmarshal(body, &want); err != nil {
+			t.Fatalf("%q was taken: %v", body, err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%q became %+v and not %+v", body, got, want)
 		}
 	})
 }

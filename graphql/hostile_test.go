@@ -2,6 +2,7 @@ package graphql_test
 
 import (
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -25,6 +26,16 @@ func TestMembersOfARequestHaveExactNames(t *testing.T) {
 	for _, body := range []string{`{"query":"{ __typename }","id":1,"Cursor":2}`, `{"\u0071uery":"{ __typename }"}`, `{"query":"{a}","query":"{ __typename }"}`} {
 		if r, err := graphql.DecodeRequest([]byte(body)); err != nil || r.Query != "{ __typename }" {
 			t.Errorf("%s: %+v %v", body, r, err)
+		}
+	}
+}
+
+func TestWhatOnlyTheServiceSaysOfARequestIsNotReadFromOne(t *testing.T) {
+	t.Parallel()
+	for _, begin := range []string{`{"query":"{a}",`, `{"query":"","query":"{a}",`} { // as usual, and read by encoding/json
+		body := begin + `"sent":{"ID":"019","Since":1,"Again":true},"Position":"1","WantPosition":true,"WantCost":true,"IdempotencyKey":"k","Trusted":true,"Counted":true,"Moved":true}`
+		if r, err := graphql.DecodeRequest([]byte(body)); err != nil || !reflect.DeepEqual(r, graphql.Request{Query: "{a}"}) {
+			t.Errorf("%+v %v", r, err)
 		}
 	}
 }

@@ -12,14 +12,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"tidings/auth"
 	"tidings/fault"
-	"tidings/internal/rawjson"
 	"tidings/quota"
 )
 
@@ -181,66 +179,6 @@ func readBody(w http.ResponseWriter, r *http.Request, most int) ([]byte, error) 
 	var buf bytes.Buffer
 	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, int64(most)))
 	return buf.Bytes(), err
-}
-
-// DecodeRequest reads a request object as it stands in an HTTP body or in the
-// payload of a subscribe message. Members that it does not know are ignored.
-// The fault is BadRequest and never repeats what was sent.
-func DecodeRequest(body []byte) (Request, error) {
-	var req Request
-	switch start := bytes.TrimLeft(body, " \t\r\n"); {
-	case len(start) == 0:
-		return req, fault.New(fault.BadRequest, "the request's body is empty: send a JSON object with a query")
-	case start[0] == '[':
-		return req, fault.New(fault.BadRequest, "batches are not supported: send one request object, or use aliases in one document")
-	case start[0] != '{':
-		return req, fault.New(fault.BadRequest, "the request must be a JSON object")
-	}
-	if !utf8.Valid(body) {
-		return req, fault.New(fault.BadRequest, "the request's body is not in UTF-8")
-	}
-	if json.Unmarshal(body, &req) == nil {
-		return req, cmp.Or(CheckNames(body), req.check())
-	}
-	req = Request{}
-	dec := json.NewDecoder(bytes.NewReader(body)) // tells what is wrong
-	if err := dec.Decode(&req); err != nil {
-		if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return req, fault.New(fault.BadRequest, "%q must be a string", wrongType.Field)
-		}
-		return req, fault.New(fault.BadRequest, "the request's body is not valid JSON")
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return req, fault.New(fault.BadRequest, "there is something after the request object")
-	}
-	return req, cmp.Or(CheckNames(body), req.check())
-}
-
-// memberNames are the members of a request.
-var memberNames = []string{"query", "documentId", "queryId", "operationName", "variables", "extensions"}
-
-// CheckNames refuses a request that has a member in other letters than it is
-// written: JSON tells upper from lower case, encoding/json does not. The fault
-// is BadRequest.
-func CheckNames(request []byte) error {
-	if member, meant := rawjson.Misspelt(request, memberNames); meant != "" {
-		return fault.New(fault.BadRequest, "there is no member %.40q in a request: write %q", member, meant)
-	}
-	return nil
-}
-
-// check refuses members of the wrong type that JSON decoding lets pass.
-func (r Request) check() error {
-	for _, member := range []struct {
-		name string
-		raw  json.RawMessage
-	}{{"variables", r.Variables}, {"extensions", r.Extensions}} {
-		raw := bytes.TrimLeft(member.raw, " \t\r\n")
-		if len(raw) > 0 && raw[0] != '{' && string(raw) != "null" {
-			return fault.New(fault.BadRequest, "%q must be an object", member.name)
-		}
-	}
-	return nil
 }
 
 func readGet(r *http.Request) (req Request, status int, err error) {

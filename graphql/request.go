@@ -39,7 +39,7 @@ type Request struct {
 	IdempotencyKey string `json:"-"`
 
 	// Sent names what a mutation without a key does; nil does not.
-	Sent *Sent
+	Sent *Sent `json:"-"`
 
 	// Trusted marks a document that is the service's own: it runs although it
 	// is not registered, and may be larger than those of strangers.
