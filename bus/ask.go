@@ -54,7 +54,7 @@ func (b *Bus) checkForeign(subject string, wildcards bool) error {
 			return fault.New(fault.BadUserInput, "the subject has a > that is not at its end")
 		}
 	}
-	if first, _, _ := strings.Cut(subject, "."); first == b.subjects.Prefix || first[0] == '$' || strings.HasPrefix(first, "_INBOX") {
+	if b.subjects.Own(subject) {
 		return fault.New(fault.Forbidden, "the subject is not one of the service's to use here")
 	}
 	return nil

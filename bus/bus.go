@@ -142,7 +142,7 @@ func Open(ctx context.Context, o Options) (*Bus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open bus: %w", err)
 	}
-	b := &Bus{opts: o, subjects: Subjects{Prefix: o.Prefix}, log: o.Logger}
+	b := &Bus{opts: o, subjects: Subjects{Prefix: o.Prefix, Inbox: o.Inbox}, log: o.Logger}
 	b.breakers.log, b.breakers.prefix = o.Logger, o.Prefix
 	if err := b.open(ctx); err != nil {
 		b.shutdown()

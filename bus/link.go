@@ -19,7 +19,8 @@ import (
 )
 
 // link is one connection and what there is to say about it while it is away.
-// Every try to connect reads the files of Access anew.
+// Every try to connect reads the files of Access anew; those that cannot be used
+// count as not replaced.
 type link struct {
 	bus  *Bus
 	name string
@@ -123,12 +124,14 @@ func (l *link) credentials(a Access) ([]nats.Option, error) {
 	return opts, nil
 }
 
-// Dial opens the socket of one try to connect, when the files can be used. The
-// library calls it, and holds its lock meanwhile.
+// Dial opens the socket of one try to connect, with what the files hold; where they
+// cannot be used, with what they held before. The library calls it, and holds its
+// lock meanwhile.
 func (l *link) Dial(network, address string) (net.Conn, error) {
 	m, err := l.bus.opts.Access.read()
 	if err != nil {
-		return nil, err
+		l.trouble(err)
+		m = l.held.Load()
 	}
 	l.held.Store(m)
 	if nc := l.nc.Load(); nc != nil && m.nkey != "" {

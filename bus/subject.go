@@ -9,7 +9,12 @@ import (
 
 // Subjects builds and reads every subject of the service. The zero value is
 // not usable: its Prefix is a single token, "tidings" by default.
-type Subjects struct{ Prefix string }
+type Subjects struct {
+	Prefix string
+	// Inbox is Options.Inbox: what the subjects of answers begin with. Empty: the
+	// library's own choice.
+	Inbox string
+}
 
 // Log is the filter of everything that the stream stores.
 func (s Subjects) Log() string { return s.Prefix + ".log.>" }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -37,6 +38,25 @@ type pod struct {
 	console *console.Console
 	public  string // URL
 	admin   string // URL
+	log     *lines
+}
+
+// lines is what a process logs.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // every is how often tests look.
@@ -59,7 +79,7 @@ func newPod(t testing.TB, b *bus.Bus, writes bool) *pod {
 	if _, bench := t.(*testing.B); bench {
 		every = time.Second // as it is in service
 	}
-	p, dir := &pod{}, os.DirFS("../examples/social")
+	p, dir := &pod{log: new(lines)}, os.DirFS("../examples/social")
 	if writes {
 		p.Service = resourcetest.On(t, b, dir, resource.FeedOptions{})
 	} else {
@@ -91,6 +111,7 @@ func newPod(t testing.TB, b *bus.Bus, writes bool) *pod {
 		Bus: b, Metrics: metrics, Ready: func() error { return nil }, Role: "api", Hub: p.hub,
 		Groups: p.engine.Groups, Feed: func() *resource.Feed { return p.Feed },
 		Verifier: verifier, Revoke: revocations.Revoke, Every: every,
+		Logger: slog.New(slog.NewTextHandler(p.log, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -33,19 +33,26 @@ func (c *Console) obey(ctx context.Context) {
 // to do it to.
 func (c *Console) carryOut(ctx context.Context, o order) bool {
 	what, done := "connection", false
-	list := []slog.Attr{slog.String("user", o.By), slog.String("conn_id", clip(o.Connection, maxName))}
 	switch {
 	case c.opts.Hub == nil:
 	case o.Operation != nil:
 		what, done = "operation", c.opts.Hub.EndOperation(o.Connection, *o.Operation)
-		list = append(list, slog.String("op_id", clip(*o.Operation, maxName)))
 	default:
 		done = c.opts.Hub.EndConnection(o.Connection)
 	}
 	if done {
-		c.opts.Logger.LogAttrs(ctx, slog.LevelInfo, "an operator has ended the "+what, list...)
+		c.opts.Logger.LogAttrs(ctx, slog.LevelInfo, "an operator has ended the "+what, o.attrs()...)
 	}
 	return done
+}
+
+// attrs are for the log, of what somebody may have made up.
+func (o order) attrs() []slog.Attr {
+	list := []slog.Attr{slog.String("user", clip(o.By, maxName)), slog.String("conn_id", clip(o.Connection, maxName))}
+	if o.Operation != nil {
+		list = append(list, slog.String("op_id", clip(*o.Operation, maxName)))
+	}
+	return list
 }
 
 // orderTime is how long another process may take.
@@ -53,7 +60,8 @@ const orderTime = 5 * time.Second
 
 var errNoProcess = fault.New(fault.NotFound, "this process does not answer (any more)")
 
-// send carries an order out, here or in the process that it is for.
+// send carries an order out, here or in the process that it is for. Then both tell
+// their logs: one that is in the log of the other alone came from no console.
 func (c *Console) send(ctx context.Context, process string, o order) (bool, error) {
 	if process == c.id {
 		return c.carryOut(ctx, o), nil
@@ -79,6 +87,9 @@ func (c *Console) send(ctx context.Context, process string, o order) (bool, erro
 	var got obeyed
 	if err := json.Unmarshal(m.Data, &got); err != nil {
 		return false, fault.Wrap(err, fault.Internal, "internal error")
+	}
+	if got.Done {
+		c.opts.Logger.LogAttrs(ctx, slog.LevelInfo, "an order of an operator was carried out by the process that it is for", o.attrs()...)
 	}
 	return got.Done, nil
 }

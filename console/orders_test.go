@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,40 @@ func TestAnOperatorClosesAConnectionOfAnotherProcess(t *testing.T) {
 	}
 	if d := p[0].order(t, endConnection, map[string]any{"process": process, "connection": connection}); d.Done == nil || *d.Done {
 		t.Errorf("once more: %+v", d)
+	}
+}
+
+// An order that came from a console is in two logs; one that somebody has made up, with
+// the credentials of a process, in one.
+func TestWhoGaveAnOrderIsInTheLogOfTheConsoleToo(t *testing.T) {
+	t.Parallel()
+	const ended, sent = "an operator has ended the connection", "an order of an operator was carried out by the process that it is for"
+	p := pods(t, 2)
+	ada, bob := connect(t, p[1].public, token(t, "ada", schema.User)), connect(t, p[1].public, token(t, "bob", schema.User))
+	ada.subscribe("mine", posts, nil)
+	bob.subscribe("mine", posts, nil)
+	process, connection, _ := p[0].find(t, "ada", "postChanged")
+	p[0].order(t, endConnection, map[string]any{"process": process, "connection": connection})
+	ada.closed()
+	for log, want := range map[*lines]string{p[0].log: sent, p[1].log: ended} {
+		if text := log.String(); !strings.Contains(text, want) || !strings.Contains(text, "user=root conn_id="+connection) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	process, connection, _ = p[0].find(t, "bob", "postChanged")
+	forged, err := json.Marshal(map[string]any{"by": "operator" + strings.Repeat("x", 1000), "connection": connection})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p[0].Bus.Reach(t.Context(), p[0].Bus.Subjects().Order(process), forged); err != nil {
+		t.Fatal(err)
+	}
+	bob.closed()
+	if text := p[1].log.String(); strings.Count(text, ended) != 2 || strings.Contains(text, strings.Repeat("x", 500)) {
+		t.Errorf("the forged order is told as\n%s", text)
+	}
+	if text := p[0].log.String(); strings.Count(text, sent) != 1 {
+		t.Errorf("the console has sent\n%s", text)
 	}
 }
 

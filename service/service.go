@@ -11,8 +11,6 @@ package service
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 	"unicode"
 
@@ -38,21 +36,9 @@ const MaxAnswer = 1 << 20
 // Client reaches the services. It is safe for concurrent use and starts nothing.
 type Client struct{ bus *bus.Bus }
 
-// New returns a client for the bindings of m. The error lists those whose
-// subject or stream is the service's own, with their places.
+// New returns a client for the bindings of m. The error is that of Check.
 func New(b *bus.Bus, m *schema.Model) (*Client, error) {
-	prefix := b.Subjects().Prefix
-	var errs []error
-	for _, binding := range m.Bindings() {
-		if first, _, _ := strings.Cut(binding.Subject.Text, "."); first == prefix {
-			errs = append(errs, fmt.Errorf("%s: the subject %q is one of this service's own; choose one that does not begin with %s., or run the service with another --prefix",
-				binding.Place(), binding.Subject.Text, prefix))
-		}
-		if s := binding.Stream; s == b.Subjects().Stream() || strings.HasPrefix(s, "KV_"+prefix+"-") {
-			errs = append(errs, fmt.Errorf("%s: the stream %s is this service's own; name one of yours", binding.Place(), s))
-		}
-	}
-	return &Client{bus: b}, errors.Join(errs...)
+	return &Client{bus: b}, Check(m, b.Subjects())
 }
 
 // Call is what is sent to a service.

@@ -21,7 +21,7 @@ func main() {
 	ctx, cancel := proc.Context()
 	defer cancel()
 	if err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "api:", err)
+		fmt.Fprintln(os.Stderr, "api:", tool.Printable(err.Error()))
 		os.Exit(tool.StatusOf(err))
 	}
 }

@@ -221,6 +221,63 @@ func TestThePermissionsAreEnoughInOneAccount(t *testing.T) {
 	}
 }
 
+// forOperators finds what api.conf gives to apis that operators use.
+var forOperators = regexp.MustCompile(`(?m)^ *"([^"]*)" *# operators:.*\n`)
+
+// An api that operators do not use serves clients without what api.conf marks as
+// theirs, and cannot give their orders then.
+func TestAnAPICanDoWithoutWhatIsForOperators(t *testing.T) {
+	t.Parallel()
+	const user = "{ user: api, password: $TIDINGS_API_PASSWORD, permissions: { include ./api.conf } }"
+	conf, all := read(t, "server.conf"), read(t, "api.conf")
+	less := forOperators.ReplaceAllString(all, "")
+	if !strings.Contains(conf, user) || strings.Count(all, "\n")-strings.Count(less, "\n") != 4 {
+		t.Fatalf("%s\n%s", conf, less)
+	}
+	g, data := startGuarded(t, strings.Replace(conf, user, strings.Replace(user, "include ./api.conf", less, 1)+"\n      "+strings.ReplaceAll(strings.ReplaceAll(user, "user: api", "user: operator"), "$TIDINGS_API_PASSWORD", "operator-password"), 1)),
+		filepath.Join(t.TempDir(), "data")
+	if err := run(t.Context(), []string{"bus", "setup"}, g.environ("admin"), io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	g.worker(t, data)
+	admin := freeAddress(t)
+	startWith(t, g.environ("operator"), data, "--admin", admin) // at whose admin port tokens are taken back
+	one, two := startWith(t, g.environ("api"), data), startWith(t, g.environ("api"), data)
+	scenario(t, one, two, admin)
+	g.mu.Lock()
+	if len(g.denied) > 0 {
+		t.Errorf("the server denied:\n%s", strings.Join(g.denied, "\n"))
+	}
+	g.mu.Unlock()
+	nc := g.connect(t, "api")
+	for _, subject := range []string{"tidings.ctl.look", "tidings.ctl.order.X", "$KV.tidings-revoked.x"} {
+		g.mayNot(t, nc, subject, nc.Publish(subject, nil))
+	}
+	_, err := nc.SubscribeSync("tidings.ctl.report")
+	g.mayNot(t, nc, "tidings.ctl.report", err)
+}
+
+// mayNot fails the test unless the server refuses a subject, which was just used.
+func (g *guarded) mayNot(t *testing.T, nc *nats.Conn, subject string, err error) {
+	t.Helper()
+	if err := errors.Join(err, nc.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.LastError(); err == nil || !strings.Contains(err.Error(), `to "`+subject+`"`) {
+		t.Errorf("it may use %s: %v", subject, err)
+	}
+}
+
+// read is a file of deploy/nats.
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(permissions, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // scenario does what clients do, at two apis.
 func scenario(t *testing.T, one, two *program, admin string) {
 	t.Helper()

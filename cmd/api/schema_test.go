@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -109,6 +110,45 @@ func TestASchemaThatCannotBeServedIsNeitherPrintedNorCompared(t *testing.T) {
 				t.Errorf("%v: %v", args, err)
 			}
 		}
+	}
+}
+
+// What a prefix and an inbox make the service's own is refused before anything runs.
+func TestASchemaWhoseFieldsWouldReachTheServiceItselfIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(subject string) {
+		t.Helper()
+		text := fmt.Sprintf("type Mutation { publish(to: String!): Boolean @busPublish(subject: %q) }\ntype Query { a: Int @busRequest(subject: \"fine.a\") }", subject)
+		if err := os.WriteFile(filepath.Join(dir, "s.graphql"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		subject, want string
+		environ       []string
+	}{
+		{"tidings.log.User.{{ args.to }}", "begin with tidings.", nil},
+		{"tidings.{{ args.to }}", "begin with tidings.", nil},
+		{"acme.ctl.order.{{ args.to }}", "begin with acme.", []string{"TIDINGS_PREFIX=acme"}},
+		{"answers.{{ args.to }}", "--nats-inbox", []string{"TIDINGS_NATS_URL=nats://127.0.0.1:1", "TIDINGS_NATS_INBOX=answers"}},
+		{"$JS.API.STREAM.PURGE.{{ args.to }}", "belongs to NATS itself", nil},
+		{"$KV.tidings-revoked.{{ args.to }}", "belongs to NATS itself", nil},
+		{"$SYS.{{ args.to }}", "belongs to NATS itself", nil},
+		{"_INBOX.{{ args.to }}", "belongs to NATS itself", nil},
+		{"{{ args.to }}.log.User.x", "does not begin with plain text", nil},
+		{"tid{{ args.to }}.log.User.x", "does not begin with plain text", nil},
+	} {
+		write(test.subject)
+		for _, args := range [][]string{{"schema", "print", "--schema", dir}, {"schema", "check", social, dir}} {
+			if err := run(t.Context(), args, test.environ, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "s.graphql:1:") {
+				t.Errorf("%v of %s: %v", args, test.subject, err)
+			}
+		}
+	}
+	write("tidings.{{ args.to }}")
+	if err := run(t.Context(), []string{"schema", "print", "--schema", dir}, []string{"TIDINGS_PREFIX=acme"}, io.Discard, io.Discard); err != nil {
+		t.Error(err)
 	}
 }
 

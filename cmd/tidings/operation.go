@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -110,14 +109,4 @@ func asJSON(value string) json.RawMessage {
 	}
 	text, _ := json.Marshal(value) // texts always are
 	return text
-}
-
-// pretty is JSON as people read it, on a terminal. What is no JSON stays, but for
-// what would steer the terminal.
-func pretty(text []byte) []byte {
-	var out bytes.Buffer
-	if json.Indent(&out, text, "", "  ") == nil {
-		text = out.Bytes()
-	}
-	return []byte(printable(string(text)))
 }

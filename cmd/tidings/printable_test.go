@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -8,6 +10,19 @@ import (
 	"strings"
 	"testing"
 )
+
+// FuzzIndented: no text becomes longer than was said before.
+func FuzzIndented(f *testing.F) {
+	for _, seed := range []string{`{"a":[1,{"b":"\"}"}],"c":{}}`, `[[[]]]`, `"`, `"\`, `]`, ` { "a" : 1 } `, `{"a":[]}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var out bytes.Buffer
+		if json.Indent(&out, []byte(text), "", "  ") == nil && out.Len() > indented([]byte(text)) {
+			t.Fatalf("%q has %d bytes, and not %d", out.String(), out.Len(), indented([]byte(text)))
+		}
+	})
+}
 
 // What a service answers is shown, and never taken for an order to the terminal.
 func TestAServiceDoesNotSteerTheTerminal(t *testing.T) {
@@ -18,6 +33,7 @@ func TestAServiceDoesNotSteerTheTerminal(t *testing.T) {
 		"\u009b2J":    `\u009b2J`,
 		"a\rb\x7f":    `a\u000db\u007f`,
 		"a\x9bb":      `a\ufffdb`,
+		"a\u202eb":    `a\u202eb`,
 	} {
 		if got := printable(text); got != want {
 			t.Errorf("%q: %q", text, got)
@@ -25,6 +41,10 @@ func TestAServiceDoesNotSteerTheTerminal(t *testing.T) {
 	}
 	if got := string(pretty([]byte("{\"a\":\"\u009b2J\"}"))); got != "{\n  \"a\": \"\\u009b2J\"\n}" {
 		t.Errorf("got %q", got)
+	}
+	deep := strings.Repeat("[", 5000) + strings.Repeat("1,", 100_000) + "1" + strings.Repeat("]", 5000) // a gigabyte of blanks
+	if got := string(pretty([]byte(deep))); got != deep {
+		t.Errorf("%d bytes became %d", len(deep), len(got))
 	}
 	for name, answer := range map[string]string{
 		"an error": `{"errors":[{"message":"\u001b[2J\u001b]52;c;eA==\u0007"}]}`,

@@ -120,7 +120,7 @@ func (p program) soapCall(c *cobra.Command, o calling, args []string) error {
 		return tool.Exit(statusUsage, err)
 	}
 	if len(args) == 0 {
-		_, err := fmt.Fprintln(p.stdout, strings.Join(contract.Operations(), "\n"))
+		_, err := fmt.Fprintln(p.stdout, printable(strings.Join(contract.Operations(), "\n")))
 		return err
 	}
 	e := client.Envelope{Endpoint: endpoint, Contract: contract, Operation: args[0], User: o.user, Digest: o.digest, Twelve: o.soap == "1.2"}
@@ -135,6 +135,9 @@ func (p program) soapCall(c *cobra.Command, o calling, args []string) error {
 		return boot.Usage(fmt.Errorf("%w; tidings soap call lists the operations, tidings soap wsdl what they take", err))
 	}
 	if o.show {
+		if tool.IsTerminal(p.stdout) {
+			envelope = printable(envelope)
+		}
 		_, err := fmt.Fprintln(p.stdout, envelope)
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"tidings/cmd/internal/boot"
+	"tidings/cmd/internal/tool"
 	"tidings/console"
 	"tidings/internal/proc"
 )
@@ -19,7 +20,7 @@ func main() {
 	ctx, cancel := proc.Context()
 	defer cancel()
 	if err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "worker:", err)
+		fmt.Fprintln(os.Stderr, "worker:", tool.Printable(err.Error()))
 		os.Exit(boot.StatusOf(err))
 	}
 }

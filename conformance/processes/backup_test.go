@@ -41,6 +41,9 @@ func TestABackupIsRestoredWithTheCommandsOfTheDocumentation(t *testing.T) {
 	for _, p := range append(c.workers, c.apis[0].process, c.apis[1].process) {
 		p.terminate(t)
 	}
+	for _, p := range append(c.workers, c.apis[0].process, c.apis[1].process) {
+		p.exit(t, patience)
+	}
 	for _, stream := range streams {
 		c.cli(t, "stream", "rm", "-f", stream)
 		c.cli(t, "stream", "restore", filepath.Join(dir, stream))

@@ -207,6 +207,19 @@ func soap(t testing.TB, base string, p partner, operation, input string) string 
 	return body
 }
 
+// soapShows calls an operation until its answer holds a text: any worker answers, and
+// one of them may not have read yet of what another process has told.
+func soapShows(t testing.TB, base string, p partner, operation, input, want string) {
+	t.Helper()
+	space := namespace(t, base)
+	poll(t, patience, "SOAP shows "+want, func() error {
+		if status, body := soapPost(t, base, envelope(space, p, operation, input)); !strings.Contains(body, want) {
+			return fmt.Errorf("%d %s", status, body)
+		}
+		return nil
+	})
+}
+
 func envelope(namespace string, p partner, operation, input string) string {
 	return `<?xml version="1.0" encoding="UTF-8"?>
 <s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/" xmlns:t="` + namespace + `">

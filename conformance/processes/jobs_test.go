@@ -74,10 +74,13 @@ func TestAJobSurvivesItsWorkersAndTheBus(t *testing.T) {
 			seen[m[2]] = true
 		}
 	}
-	posts, err := list(t.Context(), c.apis[0].url, anybody, "posts", "id title")
-	if err != nil {
-		t.Fatal(err)
-	}
+	var posts map[string]record
+	poll(t, patience, "api 1 shows what workers have made", func() (err error) { // which have said that it is done
+		if posts, err = list(t.Context(), c.apis[0].url, anybody, "posts", "id title"); err == nil && len(posts) < items {
+			err = fmt.Errorf("%d posts", len(posts))
+		}
+		return err
+	})
 	titles := map[string]bool{}
 	for _, r := range posts {
 		titles[r.Title] = true

@@ -56,7 +56,7 @@ func eventsOf(t testing.TB, log []stored, typ string) (events []event) {
 // readStored reads the messages of the log from the bus itself, as docs/bus.md says.
 func (c *cluster) readStored(t testing.TB, filter string) (log []stored) {
 	t.Helper()
-	nc, err := nats.Connect(c.bus)
+	nc, err := nats.Connect(c.bus, c.auditor...)
 	if err != nil {
 		t.Fatal(err)
 	}

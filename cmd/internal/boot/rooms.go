@@ -185,6 +185,9 @@ func (c Config) LoadSchema() (*schema.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema %s is refused:\n%w", c.Schema, err)
 	}
+	if err := service.Check(m, bus.Subjects{Prefix: c.Prefix, Inbox: c.NATSInbox}); err != nil {
+		return nil, fmt.Errorf("schema %s is refused:\n%w", c.Schema, err)
+	}
 	// Go functions are registered nowhere here: what nothing else answers, a
 	// service on the bus neither, cannot be served. This engine only checks.
 	engine, err := graphql.New(m, nil, nil, graphql.Options{Services: new(service.Client)})

@@ -58,6 +58,6 @@ It may remain in
 - the memory of running processes, for subscribers who come back: the last 8,192 changes
 - answers under idempotency keys and jobs: for --idempotency-age and --jobs-age, a day
 - what subscribers, services and streams of your own have received
-`, e.Type, e.ID, what, e.Changes, e.Values, e.Seq)
+`, Printable(e.Type), Printable(e.ID), what, e.Changes, e.Values, e.Seq)
 	return nil
 }

@@ -147,6 +147,7 @@ func (e *exporting) write(ctx context.Context, b *bus.Bus, o transfer.Options) (
 		return e.into(part, part, func(to io.Writer, _ func() error) (transfer.Report, error) { return transfer.Export(ctx, b, to, o) })
 	}
 	defer old.Close()
+	_ = os.Remove(part + ".new") // what an attempt before this one has left; what cannot go is found below
 	return e.into(part+".new", part, func(to io.Writer, copied func() error) (transfer.Report, error) {
 		o.Resumed = copied
 		return transfer.Resume(ctx, b, old, to, o)
@@ -154,9 +155,10 @@ func (e *exporting) write(ctx context.Context, b *bus.Bus, o transfer.Options) (
 }
 
 // into makes a file, which is called part from when copied is called on, and has
-// its own name when fn has ended well.
+// its own name when fn has ended well. It is nobody's but the owner's: one that
+// somebody else has put there is not written to.
 func (e *exporting) into(name, part string, fn func(to io.Writer, copied func() error) (transfer.Report, error)) (transfer.Report, error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return transfer.Report{}, exitError{statusUsage, err}
 	}

@@ -131,7 +131,7 @@ func (l *logs) check(ctx context.Context, b *bus.Bus) error {
 		enc.SetIndent("", "  ")
 		err = enc.Encode(found)
 	} else {
-		_, err = io.WriteString(l.call.Stdout, l.call.named(checked(found)))
+		_, err = io.WriteString(l.call.Stdout, Printable(l.call.named(checked(found))))
 	}
 	if n := found.Flaws(); n > 0 && err == nil {
 		return exitError{statusFound, fmt.Errorf("the log has %d flaws", n)}

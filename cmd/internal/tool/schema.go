@@ -204,7 +204,7 @@ func (c check) text(changes []schema.Change, count map[schema.Class]int, breache
 	if len(changes)+len(breaches) == 0 {
 		b.WriteString("nothing changes for clients\n")
 	}
-	_, err := io.WriteString(c.call.Stdout, b.String())
+	_, err := io.WriteString(c.call.Stdout, Printable(b.String()))
 	return err
 }
 
@@ -290,6 +290,6 @@ func (c check) findings(found resource.Inspection) error {
 	for _, d := range found.Dangling {
 		fmt.Fprintf(&b, "  %s\n", d)
 	}
-	_, err := io.WriteString(c.call.Stdout, b.String())
+	_, err := io.WriteString(c.call.Stdout, Printable(b.String()))
 	return err
 }
