@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"tidings/schema"
+	"tidings/xmltree"
 )
 
 // contract is what a service offers: its operations and the types that they
@@ -19,8 +20,9 @@ type contract struct {
 	byName                      map[string]*operation
 	opening                     [2]string // of an answer, up to its header, by version of SOAP
 	rule                        ActionRule
-	preview                     bool     // not locked, beside versions that are
-	left                        []string // why operations are left out
+	preview                     bool           // not locked, beside versions that are
+	left                        []string       // why operations are left out
+	memory                      xmltree.Memory // of the envelopes that are read
 }
 
 // operation is one operation: a stored GraphQL document behind a pair of elements.

@@ -180,6 +180,12 @@ func (t *xsdType) appendObject(out []byte, r *jsonReader) ([]byte, error) {
 				return nil, err
 			}
 		}
+		if f.plain {
+			if text, ok := r.literally(); ok {
+				out = append(append(append(out, f.start...), text...), f.end...)
+				continue
+			}
+		}
 		var err error
 		if out, err = f.append(out, r); err != nil {
 			return nil, err

@@ -47,7 +47,8 @@ func (v version) contentType() string { return mediaType[v] + "; charset=utf-8" 
 type request struct {
 	version version
 	size    int             // of the envelope, in bytes
-	tree    *xmltree.Tree   // of the whole, decrypted
+	came    xmltree.Tree    // of the whole, as it came
+	tree    *xmltree.Tree   // of the whole, decrypted: the same one, or another
 	headers []xmltree.Elem  // the blocks that are meant for us
 	few     [4]xmltree.Elem // the room for those of most envelopes
 	body    xmltree.Elem    // the Body
@@ -66,6 +67,7 @@ type request struct {
 	signed    *wssec.Signed // what its signature proves; nil: nothing
 	addresses []string      // of this service, for a wsa:To that is signed; empty: any
 
+	token      credentials // of its UsernameToken, if it has one
 	addressing addressing
 	secrecy    secrecy
 }
@@ -76,16 +78,16 @@ type request struct {
 // version, headers that must be understood, everything else. open decrypts
 // before any header is looked at; nil does nothing.
 //
-// own is the namespace of the contract, for header blocks of its own; most is how
-// many bytes an envelope may have.
-func readEnvelope(data []byte, contentType, own string, most int, open func(*request) *failure) (*request, *failure) {
+// most is how many bytes an envelope may have. The caller calls release when it is
+// done with the request, also after a failure.
+func (c *contract) readEnvelope(data []byte, contentType string, most int, open func(*request) *failure) (*request, *failure) {
 	media := mediaOf(contentType)
 	r := &request{action: media.action, version: media.version(), size: len(data)}
 	r.headers = r.few[:0]
-	var err error
-	if r.tree, err = xmltree.ScanWithin(data, media.charset, most); err != nil {
+	if err := c.memory.Scan(&r.came, data, media.charset, most); err != nil {
 		return r, failed(err)
 	}
+	r.tree = &r.came
 	root := r.tree.Root()
 	switch {
 	case root.Is(envelopeNS[soap11], "Envelope"):
@@ -102,9 +104,15 @@ func readEnvelope(data []byte, contentType, own string, most int, open func(*req
 			return r, f
 		}
 	}
-	return r, r.read(r.tree.Root(), own)
+	return r, r.read(r.tree.Root(), c.namespace)
 }
 
+// release gives back what the request was read into: none of its elements is to be
+// looked at after that.
+func (r *request) release() { r.came.Release() }
+
+// read reads what is in the envelope. own is the namespace of the contract, for header
+// blocks of its own.
 func (r *request) read(root xmltree.Elem, own string) *failure {
 	ns := envelopeNS[r.version]
 	var header, body xmltree.Elem

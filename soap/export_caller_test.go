@@ -11,16 +11,17 @@ type Credentials struct {
 
 // ReadCredentials reads the UsernameToken of an envelope; nil when there is none.
 func ReadCredentials(envelope []byte, now time.Time) (*Credentials, error) {
-	r, f := readEnvelope(envelope, "text/xml", "urn:tidings:v1:SocialService", len(envelope), nil)
+	c := &contract{namespace: "urn:tidings:v1:SocialService"}
+	r, f := c.readEnvelope(envelope, "text/xml", len(envelope), nil)
 	if f != nil {
 		return nil, f.Error
 	}
-	c, f := r.readSecurity(now)
+	token, f := r.readSecurity(now)
 	if f != nil {
 		return nil, f.Error
 	}
-	if c == nil {
+	if token == nil {
 		return nil, nil
 	}
-	return &Credentials{c.user, c.password, c.digest, c.nonce, c.created}, nil
+	return &Credentials{token.user, token.password, token.digest, token.nonce, token.created}, nil
 }

@@ -29,7 +29,8 @@ func NewReader(m *schema.Model, keys *wssec.Keys, a *auth.Accounts) (*Reader, er
 // Read reads an envelope as far as it can be read; the error is the fault.
 func (r *Reader) Read(envelope []byte, contentType string) error {
 	h := bus.Header{headerPrivate: {"1"}}
-	request, f := readEnvelope(envelope, contentType, r.service.contract.namespace, len(envelope), func(q *request) *failure { return r.service.open(context.Background(), q, true) })
+	request, f := r.service.contract.readEnvelope(envelope, contentType, len(envelope), func(q *request) *failure { return r.service.open(context.Background(), q, true) })
+	defer request.release()
 	if f == nil {
 		_, f = r.service.principal(context.Background(), request, h)
 	}

@@ -69,7 +69,8 @@ func NewCodec(m *schema.Model) (*Codec, error) {
 
 // Decode reads an envelope to the operation's name and its variables as JSON.
 func (c *Codec) Decode(envelope []byte, contentType string) (operation string, variables []byte, err error) {
-	r, f := readEnvelope(envelope, contentType, c.contract.namespace, xmltree.MaxBytes, nil)
+	r, f := c.contract.readEnvelope(envelope, contentType, xmltree.MaxBytes, nil)
+	defer r.release()
 	if f != nil {
 		return "", nil, f.Error
 	}

@@ -109,17 +109,19 @@ func (r *jsonReader) comes(first bool, key string) bool {
 	return true
 }
 
-// literally consumes the string that comes next, a quote, if it stands for itself
-// in XML as well: it is of ASCII, without escapes and without < > &. It looks at
-// eight bytes at a time, as the scanner of xmltree does.
+// literally consumes the string that comes next without any white space, if there is
+// one and it stands for itself in XML as well: it is of ASCII, without escapes and
+// without < > &. It looks at eight bytes at a time, as the scanner of xmltree does.
 func (r *jsonReader) literally() (text []byte, ok bool) {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	if r.pos == len(r.data) || r.data[r.pos] != '"' {
+		return nil, false
+	}
 	data := r.data[r.pos+1:]
 	i := 0
 	for ; i+8 <= len(data); i += 8 {
 		x := binary.LittleEndian.Uint64(data[i : i+8])
-		angle, quote, back := x|ones*2^ones*'>', x|ones*4^ones*'&', x^ones*'\\'
-		found := (x | (x-ones*' ')&^x | (angle-ones)&^angle | (quote-ones)&^quote | (back-ones)&^back) & highs
+		angle, quote, back := (x|ones*2)^ones*'>', (x|ones*4)^ones*'&', x^ones*'\\'
+		found := (x | (x - ones*' ') | (angle - ones) | (quote - ones) | (back - ones)) & highs
 		if found != 0 {
 			i += bits.TrailingZeros64(found) >> 3
 			break
@@ -133,6 +135,19 @@ func (r *jsonReader) literally() (text []byte, ok bool) {
 	}
 	r.pos += i + 2
 	return data[:i], true
+}
+
+// Eight bytes of one value; the high bits of eight bytes.
+const (
+	ones  uint64 = 0x0101010101010101
+	highs uint64 = 0x8080808080808080
+)
+
+// word is the eight bytes of s, the first one the lowest. It compiles to one load.
+func word(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
 // literal marks the bytes that stand for themselves in a string of JSON and in XML.

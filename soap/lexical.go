@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/bits"
 	"regexp"
 	"strconv"
 	"strings"
@@ -102,18 +103,36 @@ func parseDate(text string) (string, error) {
 // appendJSONString quotes s, which is valid UTF-8: the scanner saw to that.
 func appendJSONString(out []byte, s string) []byte {
 	out = append(out, '"')
-	from := 0
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '"', c == '\\':
-			out = append(append(out, s[from:i]...), '\\', c)
-			from = i + 1
-		case c < ' ':
-			out = append(append(out, s[from:i]...), '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-			from = i + 1
+	for {
+		n := unescaped(s)
+		out = append(out, s[:n]...)
+		if n == len(s) {
+			return append(out, '"')
+		}
+		if c := s[n]; c < ' ' {
+			out = append(out, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		} else {
+			out = append(out, '\\', c)
+		}
+		s = s[n+1:]
+	}
+}
+
+// unescaped is how many bytes s begins with that stand for themselves in a string of
+// JSON.
+func unescaped(s string) int {
+	i := 0
+	for ; i+8 <= len(s); i += 8 {
+		x := word(s[i : i+8])
+		found := ((x - ones*' ') | ((x ^ ones*'"') - ones) | ((x ^ ones*'\\') - ones)) &^ x & highs
+		if found != 0 {
+			return i + bits.TrailingZeros64(found)>>3
 		}
 	}
-	return append(append(out, s[from:]...), '"')
+	for i < len(s) && s[i] >= ' ' && s[i] != '"' && s[i] != '\\' {
+		i++
+	}
+	return i
 }
 
 const hexDigits = "0123456789abcdef"

@@ -39,11 +39,10 @@ func (r *request) readSecurity(now time.Time) (*credentials, *failure) {
 	for e := range security.Children() {
 		switch {
 		case e.Is(wsseNS, "UsernameToken") && found == nil:
-			c, f := readUsernameToken(e, now)
-			if f != nil {
+			found = &r.token
+			if f := found.read(e, now); f != nil {
 				return nil, f
 			}
-			found = c
 		case e.Is(wsseNS, "UsernameToken"):
 			return nil, insecure(invalidSecurity, "there is more than one UsernameToken")
 		case e.Is(wsuNS, "Timestamp"):

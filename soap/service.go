@@ -114,7 +114,8 @@ func (s *Service) answer(ctx context.Context, m bus.Message) ([]byte, bus.Header
 	began := time.Now()
 	ctx = callerContext(ctx, m.Header)
 	open := func(r *request) *failure { return s.open(ctx, r, m.Header.Get(headerPrivate) == "1") }
-	request, f := readEnvelope(m.Data, m.Header.Get(headerContentType), s.contract.namespace, s.options.MaxEnvelope, open)
+	request, f := s.contract.readEnvelope(m.Data, m.Header.Get(headerContentType), s.options.MaxEnvelope, open)
+	defer request.release()
 	h := bus.Header{headerContentType: {request.version.contentType()}, headerStatus: {"200"}}
 	var out []byte
 	if f == nil {

@@ -1,7 +1,9 @@
 package soap_test
 
 import (
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -43,6 +45,41 @@ func TestHowAClientWritesAnEnvelopeMakesNoDifference(t *testing.T) {
 			t.Errorf("%s: %s %s, %v", what, op, got, err)
 		}
 	}
+}
+
+// Envelopes are read into memory that was another's before: nothing of one may show
+// in what was made of another.
+func TestEnvelopesReadAtTheSameTimeAreTheirOwn(t *testing.T) {
+	t.Parallel()
+	c := newCodec(t)
+	var wg sync.WaitGroup
+	for worker := range 4 {
+		wg.Go(func() {
+			type call struct {
+				operation string
+				variables []byte
+				want      string
+			}
+			var calls []call
+			for i := range 300 {
+				mine := fmt.Sprintf("%d of %d", i, worker)
+				envelope := strings.Replace(string(createPost(t)), "Short.", mine+strings.Repeat("&lt;", i%7), 1)
+				op, variables, err := c.Decode([]byte(envelope), "text/xml")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				calls = append(calls, call{op, variables, `"excerpt":"` + mine + strings.Repeat("<", i%7) + `"`})
+				_, _, _ = c.Decode([]byte(envelope[:len(envelope)-i]), "text/xml")
+			}
+			for _, c := range calls {
+				if c.operation != "CreatePost" || !strings.Contains(string(c.variables), c.want) {
+					t.Errorf("%s %s, want %s", c.operation, c.variables, c.want)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func BenchmarkDecodeStyles(b *testing.B) {

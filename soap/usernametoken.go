@@ -36,27 +36,27 @@ type credentials struct {
 	created        string // as it was written; empty: there is none
 }
 
-// readUsernameToken reads a token. Its Created, if there is one, is in the window.
-func readUsernameToken(token xmltree.Elem, now time.Time) (*credentials, *failure) {
+// read reads a token. Its Created, if there is one, is in the window.
+func (c *credentials) read(token xmltree.Elem, now time.Time) *failure {
 	parts, f := partsOfToken(token)
 	if f != nil {
-		return nil, f
+		return f
 	}
-	c := &credentials{element: token, user: parts.user.Text()}
+	c.element, c.user = token, parts.user.Text()
 	if len(c.user) > maxUsername {
-		return nil, insecure(invalidSecurity, "the Username is too long")
+		return insecure(invalidSecurity, "the Username is too long")
 	}
 	if parts.nonce.Exists() {
 		if c.nonce, f = readNonce(parts.nonce); f != nil {
-			return nil, f
+			return f
 		}
 	}
 	if parts.created.Exists() {
 		if c.created, f = readCreated(parts.created, now); f != nil {
-			return nil, f
+			return f
 		}
 	}
-	return c, c.readPassword(parts.password)
+	return c.readPassword(parts.password)
 }
 
 // tokenParts are the children of a UsernameToken.

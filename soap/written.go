@@ -7,6 +7,7 @@ type written struct {
 	key        string // in the JSON of a result, with the colon
 	start, end string // tags
 	nilled     string // the element of a null
+	plain      bool   // a string of JSON is its text
 }
 
 // write writes all of it.
@@ -31,10 +32,16 @@ func (c *contract) write() {
 }
 
 func (p *part) write() {
+	plain := false
+	switch p.typ.form {
+	case formText, formDateTime, formDate, formEnum:
+		plain = true
+	}
 	p.written = written{
 		key:    `"` + p.name + `":`,
 		start:  "<tns:" + p.name + ">",
 		end:    "</tns:" + p.name + ">",
 		nilled: "<tns:" + p.name + ` xsi:nil="true"/>`,
+		plain:  plain,
 	}
 }

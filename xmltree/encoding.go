@@ -70,18 +70,19 @@ func encodingOf(data []byte, charset string) (encoding, []byte, error) {
 	return enc, data, nil
 }
 
-// decode returns the document in UTF-8; one that is said to be in UTF-8 as it is.
+// decode returns the document in UTF-8, with the padding; one that is said to be in
+// UTF-8 as it is.
 // What is no character of another encoding is refused, and so is a document that is
 // larger than most in either form.
 func (enc encoding) decode(data []byte, most int) (string, error) {
 	switch enc {
 	case asDeclared, isUTF8:
-		return string(data), nil
+		return padded(data), nil
 	case isASCII:
 		if i := slices.IndexFunc(data, func(b byte) bool { return b >= utf8.RuneSelf }); i >= 0 {
 			return "", fault.New(fault.BadRequest, "byte %d is not of the encoding US-ASCII", i)
 		}
-		return string(data), nil
+		return padded(data), nil
 	case isUTF16BE:
 		return decodeUTF16(data, binary.BigEndian, most)
 	case isUTF16LE:
@@ -90,9 +91,17 @@ func (enc encoding) decode(data []byte, most int) (string, error) {
 	return enc.decodeBytes(data, most)
 }
 
+// padded is a copy of a document with the padding.
+func padded(doc []byte) string {
+	var out strings.Builder
+	out.Grow(len(doc) + len(padding))
+	out.Write(doc)
+	out.WriteString(padding)
+	return out.String()
+}
+
 // ascii reports whether all characters of a document are of US-ASCII.
 func ascii(s string) bool {
-	const highs = 0x8080808080808080
 	for ; len(s) >= 32; s = s[32:] {
 		if (word(s[:8])|word(s[8:16])|word(s[16:24])|word(s[24:32]))&highs != 0 {
 			return false
@@ -134,7 +143,7 @@ func (enc encoding) decodeBytes(data []byte, most int) (string, error) {
 			return "", tooLarge(most)
 		}
 	}
-	return string(out), nil
+	return padded(out), nil
 }
 
 // windows1252 are the characters of the bytes 0x80 to 0x9F, 0 for none.
@@ -164,7 +173,7 @@ func decodeUTF16(data []byte, order binary.ByteOrder, most int) (string, error) 
 			return "", tooLarge(most)
 		}
 	}
-	return string(out), nil
+	return padded(out), nil
 }
 
 func tooLarge(most int) error {

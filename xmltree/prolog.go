@@ -8,8 +8,8 @@ import (
 )
 
 // readProlog finds out the encoding, converts the document to UTF-8 and reads
-// the XML declaration. It returns the document and the position after the
-// declaration. A byte order mark outranks the charset of the media type, and that
+// the XML declaration. It returns the document, with the padding, and the position
+// after the declaration. A byte order mark outranks the charset of the media type, and that
 // the declaration.
 func readProlog(data []byte, charset string, most int) (src string, after int, err error) {
 	enc, data, err := encodingOf(data, charset)
@@ -81,7 +81,7 @@ func readDeclaration(src string) (encoding string, after int, err error) {
 	if end < 0 || strings.Contains(src[:end], "&") {
 		return "", 0, badDeclaration("it is malformed")
 	}
-	s := &scanner{src: src[:end]}
+	s := &scanner{src: src[:end] + padding, end: end}
 	at := len(begin)
 	allowed := []string{"version", "encoding", "standalone"}
 	for first := true; ; first = false {
@@ -124,7 +124,7 @@ func (s *scanner) pseudoAttribute(from int) (at int, key, value string, err erro
 	at = afterName(s.src, from)
 	key = s.src[from:at]
 	at = afterBlanks(s.src, at)
-	if s.at(at) != '=' {
+	if s.src[at] != '=' {
 		return at, "", "", refuse(at, "= is missing")
 	}
 	at, quoted, err := s.quoted(afterBlanks(s.src, at+1))

@@ -314,10 +314,13 @@ func BenchmarkScan(b *testing.B) {
 	data := createPost(b)
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
+	var memory xmltree.Memory
+	var tree xmltree.Tree
 	for b.Loop() {
-		if _, err := xmltree.Scan(data, ""); err != nil {
+		if err := memory.Scan(&tree, data, "", xmltree.MaxBytes); err != nil {
 			b.Fatal(err)
 		}
+		tree.Release()
 	}
 }
 

@@ -11,34 +11,44 @@ type Name struct{ Space, Local string }
 // Tree is a scanned document. Its strings share the memory of the source
 // wherever the source held the value literally. It is never changed after scan.
 //
-// Nodes and attributes are places in the source. They hold no pointers, so a
-// document of any size is three or four objects for the garbage collector, and it
-// looks into none but the smallest.
+// Nodes, attributes and declarations are places in the source. They hold no
+// pointers, so a document of any size is a few objects for the garbage collector,
+// and it looks into none but the smallest.
 type Tree struct {
-	src          string
-	cooked       string        // the values that the source does not hold literally, one after the other
+	src    string
+	cooked string // the values that the source does not hold literally, one after the other
+	*parts        // nil once the tree is released
+	made   *scanner
+}
+
+// parts are what a tree is made of.
+type parts struct {
 	nodes        []node        // in document order; the root element is the first
 	attrs        []attr        // by element, in document order
 	declarations []declaration // by element, in document order
 }
 
-// node is an element, or a run of character data when its name has no length.
+// node is an element, or else, when its name has no length, a gap: a place in an
+// element's content that is not literally its text. That is text with references,
+// a CDATA section or a comment. What stands between the nodes of an element is
+// text as it is, and needs none.
+//
 // What is inside of an element follows it, up to the node that after names.
 type node struct {
-	from, inner, end uint32  // of an element: where it, its content and what follows it begin; of a run: from and end of its text
-	after            uint32  // the node that follows this one and all inside of it
-	parent           uint32  // of an element: the one around it
-	attrs            uint32  // of an element: its first attribute
-	space            spaceID // of an element
-	name             uint16  // bytes of an element's name as written, which begins after the <
-	prefix           uint8   // bytes of the name before its local part, the colon included
-	count            uint8   // of an element: how many attributes it has; of a run: the bits below
+	from, end    uint32  // where it begins in the source, and where what follows it does
+	inner, close uint32  // where an element's content begins and ends; where a gap's text does
+	after        uint32  // the node that follows this one and all inside of it
+	parent       uint32  // of an element: the one around it
+	attrs        uint32  // of an element: its first attribute
+	space        spaceID // of an element
+	name         uint16  // bytes of an element's name as written, which begins after the <
+	prefix       uint8   // bytes of the name before its local part, the colon included
+	count        uint8   // of an element: how many attributes it has, and the bit hasText; of a gap: isCooked
 }
 
-// What is known of a run of character data.
 const (
-	runCooked uint8 = 1 << iota // its places are of Tree.cooked, not of the source
-	runBlank                    // it is nothing but white space; without this bit it may be, too
+	hasText  uint8 = 1 << 7 // text of an element's own is more than white space, or may be
+	isCooked uint8 = 1 << 7 // a gap's text is in Tree.cooked, not in the source
 )
 
 type attr struct {
@@ -62,7 +72,7 @@ const (
 func (t *Tree) uri(id spaceID) string {
 	switch {
 	case id > 0:
-		return t.declarations[id-1].uri
+		return t.declarations[id-1].uri(t)
 	case id == xmlSpace:
 		return xmlNS
 	}
@@ -74,27 +84,25 @@ func (t *Tree) local(n *node) string {
 	return t.src[n.from+1+uint32(n.prefix) : n.from+1+uint32(n.name)]
 }
 
-// run is the text of a run of character data.
-func (t *Tree) run(n *node) string {
-	if n.count&runCooked != 0 {
-		return t.cooked[n.from:n.end]
+// text is what some places hold, of the source or of the cooked values.
+func (t *Tree) text(from, to uint32, cooked bool) string {
+	if cooked {
+		return t.cooked[from:to]
 	}
-	return t.src[n.from:n.end]
+	return t.src[from:to]
 }
+
+// gap is the text of a gap.
+func (t *Tree) gap(n *node) string { return t.text(n.inner, n.close, n.count&isCooked != 0) }
 
 func (t *Tree) attrLocal(a *attr) string { return t.src[a.at+uint32(a.prefix) : a.at+uint32(a.name)] }
 
 func (t *Tree) attrName(a *attr) Name { return Name{t.uri(a.space), t.attrLocal(a)} }
 
-func (t *Tree) attrValue(a *attr) string {
-	if a.cooked {
-		return t.cooked[a.from:a.to]
-	}
-	return t.src[a.from:a.to]
-}
+func (t *Tree) attrValue(a *attr) string { return t.text(a.from, a.to, a.cooked) }
 
 // attrsOf are the attributes of an element.
-func (t *Tree) attrsOf(n *node) []attr { return t.attrs[n.attrs : n.attrs+uint32(n.count)] }
+func (t *Tree) attrsOf(n *node) []attr { return t.attrs[n.attrs : n.attrs+uint32(n.count&^hasText)] }
 
 // Elem is one element of a tree. The zero value is no element. Two are equal (==)
 // when they are the same element of the same tree.
@@ -135,25 +143,66 @@ func (e Elem) Children() iter.Seq[Elem] {
 	}
 }
 
+// Nodes yields the child elements and, with the zero Elem, the runs of character
+// data between them, in order. Comments, references and the borders of CDATA
+// sections may divide a run. No run is empty.
+func (e Elem) Nodes() iter.Seq2[Elem, string] {
+	return func(yield func(Elem, string) bool) {
+		t, n := e.tree, e.node()
+		literal := n.inner // where text begins that was not yielded yet
+		for i := e.at + 1; i < n.after; i = t.nodes[i].after {
+			c := &t.nodes[i]
+			if literal < c.from && !yield(Elem{}, t.src[literal:c.from]) {
+				return
+			}
+			literal = c.end
+			if c.name != 0 && !yield(Elem{t, i}, "") {
+				return
+			}
+			if c.name == 0 && c.inner < c.close && !yield(Elem{}, t.gap(c)) {
+				return
+			}
+		}
+		if literal < n.close {
+			yield(Elem{}, t.src[literal:n.close])
+		}
+	}
+}
+
+// plain is the text of an element that holds nothing else, as it is in the source.
+func (e Elem) plain() (text string, ok bool) {
+	n := e.node()
+	if n.after != e.at+1 {
+		return "", false
+	}
+	return e.tree.src[n.inner:n.close], true
+}
+
 // Text is the element's own character data, joined: comments, CDATA borders and
 // child elements leave no trace.
 func (e Elem) Text() string {
-	nodes := e.tree.nodes
+	if text, ok := e.plain(); ok {
+		return text
+	}
+	return e.joined()
+}
+
+func (e Elem) joined() string {
 	var single string
 	var joined strings.Builder
 	runs := 0
-	for i, end := e.at+1, nodes[e.at].after; i < end; i = nodes[i].after {
-		if nodes[i].name != 0 {
+	for child, run := range e.Nodes() {
+		if child.Exists() {
 			continue
 		}
 		switch runs++; runs {
 		case 1:
-			single = e.tree.run(&nodes[i])
+			single = run
 		case 2:
 			joined.WriteString(single)
 			fallthrough
 		default:
-			joined.WriteString(e.tree.run(&nodes[i]))
+			joined.WriteString(run)
 		}
 	}
 	if runs < 2 {
@@ -164,27 +213,14 @@ func (e Elem) Text() string {
 
 // Value is Text, and whether there is no child element.
 func (e Elem) Value() (text string, leaf bool) {
-	nodes := e.tree.nodes
-	first, end := e.at+1, nodes[e.at].after
-	switch {
-	case first == end:
-		return "", true
-	case first+1 == end && nodes[first].name == 0:
-		return e.tree.run(&nodes[first]), true
+	if text, ok := e.plain(); ok {
+		return text, true
 	}
-	return e.Text(), !e.HasElements()
+	return e.joined(), !e.HasElements()
 }
 
 // Blank reports whether the element's own character data is white space at most.
-func (e Elem) Blank() bool {
-	nodes := e.tree.nodes
-	for i, end := e.at+1, nodes[e.at].after; i < end; i = nodes[i].after {
-		if n := &nodes[i]; n.name == 0 && n.count&runBlank == 0 && Trim(e.tree.run(n)) != "" {
-			return false
-		}
-	}
-	return true
-}
+func (e Elem) Blank() bool { return e.node().count&hasText == 0 || Trim(e.Text()) == "" }
 
 // HasElements reports whether there is a child element.
 func (e Elem) HasElements() bool {
@@ -196,7 +232,7 @@ func (e Elem) HasElements() bool {
 
 // Attr returns an attribute's value.
 func (e Elem) Attr(space, local string) (string, bool) {
-	if e.tree.nodes[e.at].count == 0 {
+	if e.tree.nodes[e.at].count&^hasText == 0 {
 		return "", false
 	}
 	return e.attr(space, local)

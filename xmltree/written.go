@@ -4,18 +4,11 @@ import (
 	"cmp"
 	"iter"
 	"slices"
-	"strings"
 )
 
 // This file is about how a document was written: prefixes, declarations and
 // places. Names and values alone say what it means; who canonicalises, signs or
 // decrypts it needs the rest.
-
-// declaration is a namespace declaration.
-type declaration struct {
-	prefix, uri string
-	at          uint32 // the element
-}
 
 // Attribute is an attribute with its prefix as written, empty for none.
 type Attribute struct {
@@ -61,28 +54,7 @@ func (e Elem) Span() (from, to int) {
 // is not a place to insert content at: then content must replace the whole Span.
 func (e Elem) Inner() (from, to int) {
 	n := e.node()
-	if n.inner == n.end {
-		return int(n.inner), int(n.end)
-	}
-	return int(n.inner), strings.LastIndex(e.tree.src[:n.end], "</")
-}
-
-// Nodes yields the child elements and, with the zero Elem, the runs of character
-// data between them, in order. Comments and borders of CDATA sections may divide
-// a run.
-func (e Elem) Nodes() iter.Seq2[Elem, string] {
-	return func(yield func(Elem, string) bool) {
-		nodes := e.tree.nodes
-		for i, end := e.at+1, nodes[e.at].after; i < end; i = nodes[i].after {
-			child, text := Elem{e.tree, i}, ""
-			if nodes[i].name == 0 {
-				child, text = Elem{}, e.tree.run(&nodes[i])
-			}
-			if !yield(child, text) {
-				return
-			}
-		}
-	}
+	return int(n.inner), int(n.close)
 }
 
 // Attributes yields the attributes as written, in order. Namespace declarations
@@ -100,13 +72,27 @@ func (e Elem) Attributes() iter.Seq[Attribute] {
 	}
 }
 
+// declaration is a namespace declaration.
+type declaration struct {
+	element  uint32 // that makes it
+	at       uint32 // where the prefix begins in the source
+	from, to uint32 // the URI
+	prefix   uint8  // bytes of the prefix, without a colon; none of the default namespace
+	cooked   bool   // the URI's places are of Tree.cooked
+}
+
+func (d *declaration) uri(t *Tree) string { return t.text(d.from, d.to, d.cooked) }
+
+// bound is the prefix that a declaration binds, empty for the default namespace.
+func (t *Tree) bound(d *declaration) string { return t.src[d.at : d.at+uint32(d.prefix)] }
+
 // Declarations yields the namespace declarations of the element itself, each
 // prefix once with its URI, in order. The default namespace has the prefix "",
 // and the URI "" where it is undone; one of the prefix xml is left out.
 func (e Elem) Declarations() iter.Seq2[string, string] {
 	return func(yield func(prefix, uri string) bool) {
 		for _, d := range e.declared() {
-			if !yield(d.prefix, d.uri) {
+			if !yield(e.tree.bound(&d), d.uri(e.tree)) {
 				return
 			}
 		}
@@ -115,9 +101,9 @@ func (e Elem) Declarations() iter.Seq2[string, string] {
 
 func (e Elem) declared() []declaration {
 	all := e.tree.declarations
-	from, _ := slices.BinarySearchFunc(all, e.at, func(d declaration, at uint32) int { return cmp.Compare(d.at, at) })
+	from, _ := slices.BinarySearchFunc(all, e.at, func(d declaration, at uint32) int { return cmp.Compare(d.element, at) })
 	to := from
-	for to < len(all) && all[to].at == e.at {
+	for to < len(all) && all[to].element == e.at {
 		to++
 	}
 	return all[from:to]
@@ -131,9 +117,9 @@ func (e Elem) Namespace(prefix string) (uri string, found bool) {
 		return xmlNS, true
 	}
 	for ; e.Exists(); e = e.Parent() {
-		for _, d := range e.declared() {
-			if d.prefix == prefix {
-				return d.uri, d.uri != ""
+		for at, uri := range e.Declarations() {
+			if at == prefix {
+				return uri, uri != ""
 			}
 		}
 	}
