@@ -97,6 +97,7 @@ clients: ## install the foreign clients that conformance needs
 	@command -v haproxy >/dev/null && command -v nginx >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends haproxy nginx-light)
 	@command -v zsh >/dev/null && command -v fish >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends zsh fish)
 	@command -v prometheus >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus)
+	@command -v kotlinc >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends kotlin)
 	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
 	@for p in conformance/*/package.json examples/*/package.json web/*/package.json; do cd $(CURDIR)/$$(dirname $$p) && { $(NPM_CI) || $(NPM_CI); } || exit 1; done
 

@@ -15,6 +15,8 @@
 //	<!-- test: answer -->             json: what the block before has answered; … stands for anything
 //	<!-- test: output -->             text: lines of what the block before has written, in order
 //	<!-- test: held by TestName -->   another test reads the block from the page
+//	<!-- test: takes long -->         sh: it is not run; each program, target, test and package that it names is there
+//	<!-- test: picture -->            text: what it names is there
 //	<!-- test: not run: REASON -->    one of Reasons
 //
 // and <!-- test: with, then lines up to -->, has lines that complete the block: in
@@ -31,16 +33,7 @@ import (
 
 // Reasons are why a block may be left out.
 var Reasons = []string{
-	"a picture",
-	"a form to fill in",
-	"needs a cluster of Kubernetes",
-	"needs a cluster of NATS servers",
-	"needs the nats CLI",
-	"needs a server of PostgreSQL",
-	"needs an engine for containers",
-	"needs an account elsewhere",
 	"needs a platform that is not installed",
-	"takes too long",
 }
 
 // Block is one fenced block of a page, or the lines of a setup.
@@ -75,6 +68,7 @@ var (
 var words = map[string][]string{
 	"as": {"sh"}, "until": {"sh"}, "variables": {"graphql"}, "answer": {"json"}, "output": {"text", "json"}, "stored": {"graphql"}, "foreign": {"graphql"},
 	"with": nil, "file": nil, "held": nil, "not": nil, "setup": nil,
+	"takes": {"sh"}, "picture": {"text"},
 }
 
 // Read returns the blocks of a page in order. An error names the line of a fence or

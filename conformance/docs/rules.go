@@ -18,11 +18,13 @@ const (
 	Run      Kind = "commands and programs run"
 	Written  Kind = "files written for what runs"
 	Held     Kind = "held by another test"
+	Named    Kind = "commands that take long: what they name is there"
+	Picture  Kind = "pictures: what they name is there"
 	NotRun   Kind = "not run"
 )
 
 // programs are the languages whose blocks are run.
-var programs = []string{"sh", "python", "php", "js", "java"}
+var programs = []string{"sh", "python", "php", "js", "java", "csharp", "kotlin", "sql"}
 
 // KindOf says how a block is tested. An error says what it lacks: a language, or a
 // rule that says how it is tested or why it is not.
@@ -46,6 +48,10 @@ func KindOf(b Block) (Kind, error) {
 		return Written, nil
 	case "answer", "output":
 		return Compared, nil
+	case "takes":
+		return Named, nil
+	case "picture":
+		return Picture, nil
 	}
 	switch {
 	case b.Rule == "foreign":

@@ -7,6 +7,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"tidings/conformance/docs"
+	"tidings/conformance/tool"
 )
 
 // stage is what a page's commands find: functions for setups.
@@ -25,7 +27,8 @@ import (
 //go:embed stage.sh
 var stage string
 
-// bin is where TestMain has built the programs.
+// bin is where TestMain has built the programs, or somebody else has who names the
+// place by TIDINGS_TEST_BIN.
 var bin string
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
@@ -38,11 +41,23 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	bin = filepath.Join(dir, "bin")
-	if out, err := exec.Command("go", "build", "-o", bin+"/", "tidings/cmd/...").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build the programs: %v\n%s", err, out)
+	if made := os.Getenv("TIDINGS_TEST_BIN"); made != "" {
+		bin = made
+		return m.Run()
+	}
+	if err := build(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
+}
+
+// build builds the programs, and those of NATS that operators use beside them.
+func build() error {
+	if out, err := exec.Command("go", "build", "-o", bin+"/", "tidings/cmd/...", "github.com/nats-io/nats-server/v2").CombinedOutput(); err != nil {
+		return fmt.Errorf("build the programs: %w\n%s", err, out)
+	}
+	return errors.Join(tool.NATS.Build(bin), tool.NSC.Build(bin))
 }
 
 // Each page is run from top to bottom in a directory of its own, on a network of
@@ -91,17 +106,32 @@ func run(t *testing.T, page []docs.Block) {
 	// Processes that the page has started end with the first of its own.
 	cmd := exec.CommandContext(ctx, "unshare", append(namespaces(), "bash")...)
 	cmd.Dir, cmd.Stdin = work, strings.NewReader(s.text.String())
-	cmd.Env = append(os.Environ(), "HOME="+work, "PATH="+bin+":"+os.Getenv("PATH"))
+	cmd.Env = append(append(os.Environ(), caches(t)...), "HOME="+work, "PATH="+bin+":"+os.Getenv("PATH"))
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	cmd.WaitDelay = 5 * time.Second
 	if err := cmd.Run(); err != nil {
 		at, _ := os.ReadFile(filepath.Join(out, "at"))
-		t.Fatalf("%s: %v\n%s\nthe service wrote:\n%s", at, err, log.Bytes()[max(0, log.Len()-1500):], tail(filepath.Join(work, "service.log")))
+		i := slices.IndexFunc(page, func(b docs.Block) bool { return b.String() == strings.TrimSpace(string(at)) })
+		t.Fatalf("%s: %v\n%s\nit wrote:\n%s\nthe service wrote:\n%s", at, err, log.Bytes()[max(0, log.Len()-1500):],
+			tail(filepath.Join(out, fmt.Sprint(i))), tail(filepath.Join(work, "service.log")))
 	}
 	for i, b := range page {
 		compare(t, out, page, i, b)
 	}
+}
+
+// caches say where Go has what it needs, wherever HOME is.
+func caches(t *testing.T) (environ []string) {
+	t.Helper()
+	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
+		where, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		environ = append(environ, name+"="+strings.TrimSpace(string(where)))
+	}
+	return environ
 }
 
 // namespaces are the flags of unshare. Who is not root becomes it in a namespace of
@@ -171,23 +201,32 @@ func (s *script) operation(file string, b docs.Block) error {
 	return nil
 }
 
+// interpreters run the programs of a language, whose file has this ending.
+var interpreters = map[string]struct{ ending, command string }{
+	"sh":     {".sh", `source <(sed "$FILL" %q)`},
+	"python": {".py", "/usr/bin/python3 %q"},
+	"php":    {".php", "php %q"},
+	"js":     {".mjs", "node %q"},
+	"java":   {".java", "java -cp .:/usr/share/java/jaxws-tools.jar %q"},
+	"csharp": {".cs", "mono_run %q"},
+	"kotlin": {".kts", "kotlin_run %q"},
+	"sql":    {".sql", `sed "$FILL" %q | psql -qX -v ON_ERROR_STOP=1`},
+}
+
 func (s *script) program(file string, b docs.Block) error {
-	text := b.Source()
-	interpreters := map[string][2]string{"python": {"/usr/bin/python3", ".py"}, "php": {"php", ".php"}, "js": {"node", ".mjs"}, "java": {"java -cp .:/usr/share/java/jaxws-tools.jar", ".java"}}
-	if i, foreign := interpreters[b.Language]; foreign {
-		name := filepath.Join(s.work, "Block"+filepath.Base(file)+i[1])
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			return err
-		}
-		text = fmt.Sprintf("%s %q\n", i[0], name)
+	how := interpreters[b.Language]
+	name := filepath.Join(s.work, "Block"+filepath.Base(file)+how.ending)
+	if err := os.WriteFile(name, []byte(b.Source()), 0o644); err != nil {
+		return err
 	}
+	command := fmt.Sprintf(how.command, name)
 	switch b.Rule {
 	case "until":
-		s.printf("LAST=%[2]q\n{\n%[1]s} > \"$LAST\" 2>&1 &\nuntil_done %[3]s\n", text, file, b.Argument)
+		s.printf("LAST=%[2]q\n{ %[1]s; } < /dev/null > \"$LAST\" 2>&1 &\nFILL=\nuntil_done %[3]s\n", command, file, b.Argument)
 	case "as":
-		s.printf("status=0\n(\nset -e\n%s) > %q 2>&1 || status=$?\n[ $status = %s ] || { cat %[2]q; echo \"it ended with $status\"; exit 1; }\n", text, file, b.Argument)
+		s.printf("status=0\n( set -e; %s ) < /dev/null > %q 2>&1 || status=$?\n[ $status = %s ] || { cat %[2]q; echo \"it ended with $status\"; exit 1; }\nFILL=\n", command, file, b.Argument)
 	default:
-		s.printf("{\n%s} > %q 2> >(tee %[2]q.err >&2)\n", text, file)
+		s.printf("LAST=%[2]q\n{ %[1]s; } < /dev/null > \"$LAST\" 2> >(tee \"$LAST.err\" >&2)\nFILL=\n", command, file)
 	}
 	return nil
 }
@@ -234,6 +273,9 @@ func tail(file string) string {
 	if err != nil {
 		return "(nothing)"
 	}
-	_, after, _ := strings.Cut(string(text), "</soap:Envelope>") // the end of what development mode greets with
-	return after[max(0, len(after)-2000):]
+	all := string(text)
+	if _, after, greets := strings.Cut(all, "</soap:Envelope>"); greets { // the end of what development mode greets with
+		all = after
+	}
+	return all[max(0, len(all)-2000):]
 }

@@ -9,17 +9,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-// cli is the version of the nats CLI that makes and restores the backups.
-const cli = "v0.4.0"
+	"tidings/conformance/tool"
+)
 
 // The drill of docs/operations.md, Backup and restore, with the nats CLI: what
 // was acknowledged before the backup is there again, what came after it is not,
 // and cursors and positions from before are refused rather than believed.
 func TestABackupIsRestoredWithTheCommandsOfTheDocumentation(t *testing.T) {
 	t.Parallel()
-	buildCLI(t)
+	buildTool(t, tool.NATS)
 	c := startCluster(t)
 	authors := c.authors(t, 4)
 	w := write(t, authors, c.apis)
@@ -85,23 +84,11 @@ func TestABackupIsRestoredWithTheCommandsOfTheDocumentation(t *testing.T) {
 	again.end(t)
 }
 
-func buildCLI(t testing.TB) {
+// buildTool builds a program of others beside ours.
+func buildTool(t testing.TB, of tool.Tool) {
 	t.Helper()
-	buildTool(t, "nats", "github.com/nats-io/natscli", cli, "/nats")
-}
-
-// buildTool builds one in a module of its own: its dependencies are not ours.
-func buildTool(t testing.TB, name, module, version, pkg string) {
-	t.Helper()
-	dir := t.TempDir()
-	mod := "module cli\n\ngo 1.26\n\nrequire " + module + " " + version + "\n"
-	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o600); err != nil {
+	if err := of.Build(filepath.Join(bin, "cli")); err != nil {
 		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-o", filepath.Join(bin, "cli", name), module+pkg)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v\n%s", name, err, out)
 	}
 }
 

@@ -14,16 +14,15 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-)
 
-// nsc is the version of the tool that makes accounts and users.
-const nsc = "v2.12.2"
+	"tidings/conformance/tool"
+)
 
 // Accounts, exports, imports and users that deploy/nats/nsc.sh has made with nsc
 // serve as those of server.conf do.
 func TestTheAccountsOfNSCServe(t *testing.T) {
 	t.Parallel()
-	buildTool(t, "nsc", "github.com/nats-io/nsc/v2", nsc, "")
+	buildTool(t, tool.NSC)
 	home := t.TempDir()
 	env := append(environ(home), "XDG_CONFIG_HOME="+home, "XDG_DATA_HOME="+home)
 	for i, v := range env {

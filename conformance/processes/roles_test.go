@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"tidings/conformance/tool"
 )
 
 // secured are three NATS servers with the files of deploy/nats as they are: a
@@ -213,7 +215,7 @@ func (s *secured) streamInfo(t *testing.T, nc *nats.Conn, subjects string) (info
 // and comes back, and an administrator exports, checks, backs up and edits.
 func TestEachRoleDoesItsPartOnThreeServers(t *testing.T) {
 	t.Parallel()
-	buildCLI(t)
+	buildTool(t, tool.NATS)
 	s := startSecured(t)
 	if out := s.admin(t, "bus", "setup"); strings.Count(out, "created") != 10 {
 		t.Fatalf("api bus setup:\n%s", out)

@@ -5,6 +5,8 @@ package processes
 import (
 	"context"
 	"net/http"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -55,13 +57,7 @@ func TestATraceGoesThroughAllProcesses(t *testing.T) {
 	all := r.Wait(t, func(all []tracetest.Span) bool {
 		return named(all, writing, "POST /graphql") != nil && delivery(all) != nil && named(all, writing, "process tidings.cmd.User.create") != nil
 	})
-	chain := []struct{ name, kind, service string }{
-		{"POST /graphql", "SERVER", "tidings-api"},
-		{"mutation", "SERVER", "tidings-api"},
-		{"request tidings.cmd.User.create", "PRODUCER", "tidings-api"},
-		{"process tidings.cmd.User.create", "CONSUMER", "tidings-worker"},
-		{"publish tidings.log.User.{id}", "PRODUCER", "tidings-worker"},
-	}
+	chain := spansOfThePage(t)
 	above := clientID
 	for _, want := range chain {
 		s := named(all, writing, want.name)
@@ -104,6 +100,26 @@ func TestATraceGoesThroughAllProcesses(t *testing.T) {
 			t.Errorf("%s is of the trace %q", m.Subject, m.Trace)
 		}
 	}
+}
+
+type wantedSpan struct{ name, kind, service string }
+
+// spansOfThePage are those of the picture in docs/telemetry.md, each below the one
+// before it.
+func spansOfThePage(t *testing.T) (chain []wantedSpan) {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/telemetry.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^[ └]*(\S.*?) {2,}(SERVER|PRODUCER|CONSUMER) +(api|worker)\b`)
+	for _, m := range line.FindAllStringSubmatch(string(page), -1) {
+		chain = append(chain, wantedSpan{m[1], m[2], "tidings-" + m[3]})
+	}
+	if len(chain) != 5 {
+		t.Fatalf("the picture has %v", chain)
+	}
+	return chain
 }
 
 // A SOAP call goes the same way, by an envelope.
