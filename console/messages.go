@@ -153,6 +153,9 @@ func decodeReport(data []byte) (r report, err error) {
 			return report{}, errMalformed
 		}
 	}
+	if !r.bounded() {
+		return report{}, errMalformed
+	}
 	return r, nil
 }
 

@@ -29,6 +29,15 @@ func TestMessagesBeyondTheirBoundsAreRefused(t *testing.T) {
 		strings.Replace(goodLook, "DELIVERED", "BEST", 1):                                                        console.DecodeLook,
 		`{"from":"ABCDEFGH2345","questions":[` + strings.Repeat(`{"order":"QUEUE"},`, 8) + `{"order":"QUEUE"}]}`: console.DecodeLook,
 		strings.Replace(goodReport, "BBBBBBBBBBBB", "short", 1):                                                  console.DecodeReport,
+		strings.Replace(goodReport, `"sockets":2`, `"sockets":1e300`, 1):                                         console.DecodeReport,
+		strings.Replace(goodReport, `"leader":1`, `"last":-1e19`, 1):                                             console.DecodeReport,
+		strings.Replace(goodReport, `"Upto":0.1`, `"Upto":-1`, 1):                                                console.DecodeReport,
+		strings.Replace(goodReport, `"Count":3`, `"Count":9000000000000000`, 1):                                  console.DecodeReport,
+		strings.Replace(goodReport, `"members":2`, `"members":2147483648`, 1):                                    console.DecodeReport,
+		strings.Replace(goodReport, `"members":2`, `"members":-1`, 1):                                            console.DecodeReport,
+		strings.Replace(goodReport, `"total":7`, `"total":2147483648`, 1):                                        console.DecodeReport,
+		strings.Replace(goodReport, `"at":"2026`, `"at":"9999`, 1):                                               console.DecodeReport,
+		strings.Replace(goodReport, `"started":"2026`, `"started":"0000`, 1):                                     console.DecodeReport,
 		`[]`:                            console.DecodeReport,
 		`{"by":"","connection":"x"}`:    console.DecodeOrder,
 		`{"by":"root","connection":""}`: console.DecodeOrder,
@@ -54,17 +63,55 @@ func FuzzOrder(f *testing.F) {
 func FuzzReport(f *testing.F) {
 	f.Add([]byte(goodReport))
 	f.Add([]byte(strings.Replace(goodReport, `"nth":1`, `"nth":18446744073709551615`, 1)))
+	f.Add([]byte(strings.Replace(goodReport, `"sockets":2`, `"deliveries":1e308,"commands":-1e308,"id":5`, 1)))
+	f.Add([]byte(strings.Replace(goodReport, `"Count":3`, `"Count":18446744073709551615`, 1)))
+	f.Add([]byte(strings.Replace(goodReport, `"members":2`, `"members":9223372036854775807`, 1)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := console.New(console.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.Hear(data)
-		c.Hear([]byte(strings.Replace(string(data), `"nth":1`, `"nth":2`, 1)))
-		if got := c.Newest(); got != nil && (!json.Valid(got) || string(got) == "null") {
-			t.Errorf("got %s", got)
+		c.Hear([]byte(strings.NewReplacer(`"nth":1`, `"nth":2`, `00:00:01Z`, `00:00:01.000000001Z`).Replace(string(data))))
+		got := c.Newest()
+		if got == nil {
+			return // it was refused
+		}
+		var o struct {
+			Processes []struct{ ID string }
+			Groups    []struct{ Members, Processes int32 }
+		}
+		if err := json.Unmarshal(got, &o); err != nil {
+			t.Errorf("got %s: %v", got, err)
 		}
 	})
+}
+
+// What two reports of one moment say grew by is no rate, and what a newer version
+// tells beside what is known takes the place of nothing.
+func TestNumbersOfAReportDoNotSpoilTheOverview(t *testing.T) {
+	t.Parallel()
+	c, err := console.New(console.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(goodReport, `"sockets":2`, `"sockets":2,"deliveries":1,"host":7,"id":8,"newer":9`, 1)
+	c.Hear([]byte(text))
+	c.Hear([]byte(strings.NewReplacer(`"nth":1`, `"nth":2`, `00:01Z`, `00:01.000000001Z`, `"deliveries":1`, `"deliveries":1e18`).Replace(text)))
+	var o struct {
+		Processes []struct {
+			ID, Host   string
+			Sockets    float64
+			Deliveries *float64
+			Newer      *float64
+		}
+	}
+	if err := json.Unmarshal(c.Newest(), &o); err != nil || len(o.Processes) != 1 {
+		t.Fatalf("%s: %v", c.Newest(), err)
+	}
+	if p := o.Processes[0]; p.ID != "BBBBBBBBBBBB" || p.Host != "pod-2" || p.Sockets != 2 || p.Deliveries != nil || p.Newer != nil {
+		t.Errorf("got %+v", p)
+	}
 }
 
 // A console is open for days: of what processes have said, it keeps the last, and

@@ -113,7 +113,7 @@ func grown(now, before map[string]float64, seconds float64) map[string]float64 {
 		}
 		delete(out, n.name)
 		was, known := before[n.name]
-		if is, there := now[n.name]; there && known && seconds > 0 {
+		if is, there := now[n.name]; there && known && seconds >= minElapsed.Seconds() {
 			out[n.name] = max(0, (is-was)/seconds)
 		}
 	}

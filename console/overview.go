@@ -35,7 +35,7 @@ func (c *Console) overviewLocked(now time.Time, changes []change) overview {
 		"at": at, "here": c.id, "processes": processes, "log": c.logLocked(), "latency": latencyOf(late),
 		"groups": largest(groups), "changes": changes,
 	})
-	if err != nil { // numbers were looked at, and all else is text
+	if err != nil { // numbers and times were looked at (report.bounded), and all else is text
 		data = []byte("null")
 	}
 	return overview{at: at, json: data}
@@ -72,8 +72,8 @@ func processOf(h heard, now time.Time) (p map[string]any, late []proc.Bucket) {
 func addGroup(all map[string]group, g group) {
 	key := strings.Join([]string{g.Document, g.Variables, g.Name, g.Subject, strings.Join(g.Roles, ",")}, "\x00")
 	if sum, there := all[key]; there {
-		g.Members += sum.Members
-		g.Processes += sum.Processes
+		g.Members = plus(g.Members, sum.Members)
+		g.Processes = plus(g.Processes, sum.Processes)
 	}
 	if g.Roles == nil {
 		g.Roles = []string{}
@@ -109,7 +109,7 @@ func (c *Console) listLocked(q question, now time.Time) list {
 	for _, h := range c.reports {
 		for _, a := range h.report.Answers {
 			if a.Question == q {
-				all.Total += a.Total
+				all.Total = plus(all.Total, a.Total)
 				all.Nodes = append(all.Nodes, a.Nodes...)
 			}
 		}

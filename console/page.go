@@ -26,6 +26,9 @@ var contract embed.FS
 const (
 	maxConnections = 64
 	maxPerOperator = 16
+	// maxStrangers are the sockets that have shown no token yet, which take no place
+	// of the others.
+	maxStrangers = 256
 )
 
 // openPage makes what answers the page.
@@ -43,7 +46,7 @@ func (c *Console) openPage() error {
 		return fmt.Errorf("the engine of the console: %w", err)
 	}
 	c.hub = realtime.NewHub(c.engine, c.opts.Verifier, realtime.Options{
-		Admits: admits, InitTimeout: 5 * time.Second, MaxConnections: maxConnections, MaxPerCaller: maxPerOperator,
+		Admits: admits, InitTimeout: 5 * time.Second, MaxConnections: maxConnections, MaxPerCaller: maxPerOperator, MaxStrangers: maxStrangers,
 		MaxMessage: 64 << 10, MaxOperations: 16, MaxQueue: 8 << 20, MaxMessages: 50, Logger: c.opts.Logger,
 	})
 	c.page = web.Console()

@@ -65,6 +65,10 @@ type Options struct {
 	// MaxConnections bounds the sockets and streams of the hub; at the bound they
 	// are refused, and Crowded says so. Zero means no bound.
 	MaxConnections int
+	// MaxStrangers bounds the sockets that have not yet shown who they are, which then
+	// do not count for MaxConnections: for one too many the oldest of them is cut off.
+	// Zero means that they count as all others do.
+	MaxStrangers int
 	// MaxPerAddress bounds the sockets and streams from one address, of IPv6 from
 	// one network of 64 bits, whoever the callers are. Zero means no bound.
 	MaxPerAddress int
@@ -154,13 +158,16 @@ type Hub struct {
 	tenure    *tenure
 	subs      registry
 
-	mu       sync.Mutex
-	conns    map[conn]string    // and the address that it counts for
-	retired  map[conn]time.Time // when they are let go, where MaxAge says so
-	callers  map[string]int     // connections of each, while MaxPerCaller or MaxPerAddress counts them
-	crowd    bool               // there were MaxConnections, and are hardly fewer
-	short    bool               // of memory
-	draining bool
+	mu      sync.Mutex
+	conns   map[conn]string    // and the address that it counts for
+	retired map[conn]time.Time // when they are let go, where MaxAge says so
+	callers map[string]int     // connections of each, while MaxPerCaller or MaxPerAddress counts them
+	// strangers are sockets whose callers are not known, while MaxStrangers bounds
+	// them; true: it was put out, and has yet to go.
+	strangers map[*socket]bool
+	crowd     bool // there were MaxConnections, and are hardly fewer
+	short     bool // of memory
+	draining  bool
 	// farewells are sockets that are told that there is no place for them.
 	farewells int
 	wg        sync.WaitGroup // everything that serves a connection
@@ -199,7 +206,7 @@ func NewHub(e Engine, v *auth.Verifier, o Options) *Hub {
 	h := &Hub{
 		tenure: &tenure{engine: e}, verifier: v, opts: o.withDefaults(),
 		life: life, kill: kill, born: time.Now(), name: rand.Text()[:8],
-		conns: map[conn]string{}, retired: map[conn]time.Time{}, callers: map[string]int{}, reservations: map[string]*reservation{},
+		conns: map[conn]string{}, retired: map[conn]time.Time{}, callers: map[string]int{}, strangers: map[*socket]bool{}, reservations: map[string]*reservation{},
 	}
 	h.parking.hub = h
 	h.measure(h.opts.Metrics)
@@ -291,8 +298,9 @@ func (h *Hub) enter(c conn, from netip.Addr) error {
 		return h.refused(refusedAddress, errCrowded)
 	}
 	h.conns[c] = address
+	h.arriveLocked(c)
 	h.retireLocked(c)
-	h.crowd = h.crowd || len(h.conns) == h.opts.MaxConnections
+	h.crowdedLocked()
 	h.wg.Add(1)
 	return nil
 }
@@ -302,9 +310,17 @@ func (h *Hub) leave(c conn) {
 	h.uncountLocked(h.conns[c])
 	delete(h.conns, c)
 	delete(h.retired, c)
-	h.crowd = h.crowd && len(h.conns) > h.opts.MaxConnections-max(1, h.opts.MaxConnections/10)
+	if s, is := c.(*socket); is {
+		delete(h.strangers, s)
+	}
+	h.crowd = h.crowd && h.knownLocked() > h.opts.MaxConnections-max(1, h.opts.MaxConnections/10)
 	h.mu.Unlock()
 	h.wg.Done()
+}
+
+// crowdedLocked notes that there are as many connections as there may be.
+func (h *Hub) crowdedLocked() {
+	h.crowd = h.crowd || h.knownLocked() == h.opts.MaxConnections
 }
 
 // full returns why no connection is accepted now, nil when one is.
@@ -321,7 +337,7 @@ func (h *Hub) fullLocked() error {
 	if h.opts.Ready != nil && h.opts.Ready() != nil {
 		return h.refused(refusedStarting, errStarting)
 	}
-	if h.opts.MaxConnections > 0 && len(h.conns) >= h.opts.MaxConnections {
+	if h.opts.MaxConnections > 0 && h.knownLocked() >= h.opts.MaxConnections {
 		return h.refused(refusedFull, errFull)
 	}
 	if h.short {

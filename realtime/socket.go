@@ -66,6 +66,7 @@ func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request) {
 	h.stats.by[overSocket].begin()
 	h.opened(overSocket, s.conn, from)
 	go s.serve()
+	h.putOut()
 }
 
 // upgrade answers the handshake.
@@ -299,6 +300,10 @@ func (s *socket) initialise(p initPayload) {
 	s.started = true
 	if err := s.authenticate(p); err != nil {
 		s.rejectLocked(closeForbidden, fault.Of(err).Message)
+		return
+	}
+	if err := s.hub.acquaint(s); err != nil {
+		s.rejectLocked(closeOverload, err.Error())
 		return
 	}
 	caller := callerOf(s.who, s.client)

@@ -30,7 +30,7 @@ $0 dev notes
 $0 dev notes --listen 127.0.0.1:8081 --admin ''`,
 	Flags: []boot.FlagHelp{
 		{Name: "--listen ADDRESS", What: "where it answers (default 127.0.0.1:8080)"},
-		{Name: "--admin ADDRESS", What: "where its admin port answers, with the console; empty: nowhere (default :9090)"},
+		{Name: "--admin ADDRESS", What: "where its admin port answers, with the console; empty: nowhere (default 127.0.0.1:9090)"},
 		{Name: "--data DIR", What: "directory of what is stored (default DIR/.tidings)"},
 		{Name: "--operations DIR", What: "directory of registered operations (default none)"},
 		{Name: "--log-level WORD", What: "what is logged: debug (each request), info, warn or error (default info)"},

@@ -39,7 +39,7 @@ type Config struct {
 	LogLevel    string `env:"LOG_LEVEL" flag:"log-level" envDefault:"info" form:"word" allow:"debug info warn error" help:"what is logged"`
 
 	Listen           string        `env:"LISTEN" flag:"listen" envDefault:":8080" form:"address" for:"api" help:"address for GraphQL and SOAP" group:"Addresses, TLS and proxies"`
-	Admin            string        `env:"ADMIN" flag:"admin" envDefault:":9090" form:"address" help:"address for /livez /readyz /startupz /metrics; empty for none"`
+	Admin            string        `env:"ADMIN" flag:"admin" envDefault:":9090" dev:"127.0.0.1:9090" form:"address" help:"address for /livez /readyz /startupz /metrics; empty for none"`
 	PublicURL        string        `env:"PUBLIC_URL" flag:"public-url" form:"url" for:"api" help:"how clients reach the service, for the WSDL; default http://localhost:<port>, or https"`
 	Origins          string        `env:"ORIGINS" flag:"origins" form:"list" for:"api" help:"origins of web pages that may call and open sockets, comma separated, or *; default: the same origin"`
 	TLSCert          string        `env:"TLS_CERT" flag:"tls-cert" form:"file" for:"api" help:"file of the certificate (PEM, with those between it and its authority) for TLS on the public address; read again when it changes"`

@@ -35,6 +35,17 @@ func TestAFlagWinsOverItsVariable(t *testing.T) {
 	}
 }
 
+// Whoever else is on the network has no business with a service in development, and
+// less with its operators' port.
+func TestInDevelopmentTheAdminPortIsForThisMachine(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{":9090": nil, "127.0.0.1:9090": {"--dev"}, ":1": {"--dev", "--admin", ":1"}} {
+		if c, _, err := read(args, nil); err != nil || c.Admin != want {
+			t.Errorf("%v: %q, %v", args, c.Admin, err)
+		}
+	}
+}
+
 func TestWhatIsSetToNothingIsNothing(t *testing.T) {
 	t.Parallel()
 	if c, _, err := read(nil, []string{"TIDINGS_ADMIN="}); err != nil || c.Admin != "" {
