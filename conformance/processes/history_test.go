@@ -55,38 +55,39 @@ type positioned struct {
 	wrote, saw string // names; empty: deleted
 }
 
-// model is one record by itself.
-var model = porcupine.Model{
-	Init: func() any { return "" }, // its name; empty: there is none
-	Step: func(state, input, output any) (bool, any) {
-		was, in, out := state.(string), input.(demand), output.(answer)
-		becomes := was
-		switch {
-		case in.verb == "create" && was == "", in.verb == "update" && was != "":
-			becomes = in.name
-		case in.verb == "delete":
-			becomes = ""
-		}
-		switch out.end {
-		case "unknown":
-			return true, becomes
-		case "nothing":
-			return true, was
-		case "exists":
-			return was != "", was
-		case "absent":
-			return was == "", was
-		}
-		switch in.verb {
-		case "create":
-			return was == "" && out.name == in.name, becomes
-		case "update":
-			return was != "" && out.name == in.name, becomes
-		}
-		return was != "" && out.name == was, becomes // look, delete
-	},
-	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v -> %+v", input, output) },
+// along is one record by itself, whose changes come in the order of the log: its
+// state is how many of them there were.
+func along(chain []string) porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return 0 },
+		Step: func(state, input, output any) (bool, any) {
+			at, in, out := state.(int), input.(demand), output.(answer)
+			was, becomes := chain[at], in.name
+			if in.verb == "delete" {
+				becomes = ""
+			}
+			changes := (was != "") == (in.verb != "create") && at+1 < len(chain) && chain[at+1] == becomes
+			switch {
+			case out.end == "nothing":
+				return true, at
+			case out.end == "exists":
+				return was != "", at
+			case out.end == "absent":
+				return was == "", at
+			case in.verb == "look":
+				return was != "" && out.name == was, at
+			case in.verb == "delete" && out.end == "ok":
+				return changes && out.name == was, at + 1
+			}
+			return changes && (out.end == "unknown" || out.name == in.name), at + 1
+		},
+		DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v -> %+v", input, output) },
+	}
 }
+
+// chainOf is what a record was called, from before its first change on; empty:
+// there was none. To delete what is not there changes nothing.
+func chainOf(names []string) []string { return slices.Compact(slices.Concat([]string{""}, names)) }
 
 func newRegisters(apis []*api, admin, name string, many int) *registers {
 	r := &registers{apis: apis, admin: admin, ops: map[string][]porcupine.Operation{}, began: time.Now()}
@@ -217,12 +218,12 @@ func (r *registers) check(t testing.TB, log []stored) {
 	all := 0
 	for id, ops := range r.ops {
 		all += len(ops)
-		ops = settled(ops, names[id])
-		switch porcupine.CheckOperationsTimeout(model, ops, time.Minute) {
+		chain := chainOf(names[id])
+		ops = settled(ops, chain)
+		switch porcupine.CheckOperationsTimeout(along(chain), ops, time.Minute) {
 		case porcupine.Unknown:
 			t.Errorf("whether the %d writes of %s are linearizable takes too long to find out", len(ops), id)
 		case porcupine.Illegal:
-			slices.SortFunc(ops, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 			var text strings.Builder
 			for _, op := range ops {
 				fmt.Fprintf(&text, "%12s %12s %+v -> %+v\n", time.Duration(op.Call), time.Duration(op.Return), op.Input, op.Output)
@@ -241,18 +242,34 @@ func (r *registers) check(t testing.TB, log []stored) {
 
 // settled leaves out the writes that nobody answered and that the log, which has
 // all changes, does not have: each that may be anywhere or nowhere would double
-// the work of the search. Of deletions the log does not tell which they are.
-func settled(ops []porcupine.Operation, names []string) (list []porcupine.Operation) {
-	for _, op := range ops {
-		in, out := op.Input.(demand), op.Output.(answer)
-		if out.end == "unknown" && in.verb == "look" {
-			continue // it changes nothing that is told here
+// the work of the search. Of deletions the log does not tell which they are: those
+// that were asked for first explain as much as any others.
+func settled(ops []porcupine.Operation, chain []string) (list []porcupine.Operation) {
+	deletions := -1 // that nobody was told of; the chain begins with no record
+	for _, name := range chain {
+		if name == "" {
+			deletions++
 		}
-		if out.end == "unknown" && in.verb != "delete" {
-			if !slices.Contains(names, in.name) {
+	}
+	for _, op := range ops {
+		if op.Input.(demand).verb == "delete" && op.Output.(answer).end == "ok" {
+			deletions--
+		}
+	}
+	for _, op := range slices.SortedFunc(slices.Values(ops), func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) }) {
+		in := op.Input.(demand)
+		switch {
+		case op.Output.(answer).end != "unknown":
+		case in.verb == "look":
+			continue // it changes nothing that is told here
+		case in.verb != "delete":
+			if !slices.Contains(chain, in.name) {
 				continue
 			}
-			op.Output = answer{end: "ok", name: in.name}
+		case deletions <= 0:
+			continue
+		default:
+			deletions--
 		}
 		list = append(list, op)
 	}
