@@ -44,7 +44,7 @@ func (s *Service) Register(ctx context.Context, document string) error {
 		return err
 	}
 	if len(again.Errors) == 0 || again.Errors[0].Extensions.Code != "BAD_REQUEST" { // it would say that it does not know the hash
-		return fmt.Errorf("the service does not keep documents of clients: it runs with --apq=false or --registered-only; give it the manifest by --operations (%w)", refusedBy(again))
+		return fmt.Errorf("the service does not keep documents of clients: it runs with --apq=false or --persisted-only; give it the manifest by --operations (%w)", refusedBy(again))
 	}
 	return nil
 }

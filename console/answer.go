@@ -189,11 +189,11 @@ func documentOf(r graphql.Request) string {
 	case r.Query != "":
 		return r.Query
 	case r.DocumentID != "":
-		return "# registered as " + r.DocumentID
+		return "# persisted as " + r.DocumentID
 	case r.QueryID != "":
-		return "# registered as " + r.QueryID
+		return "# persisted as " + r.QueryID
 	}
-	return "# registered by its hash"
+	return "# persisted by its hash"
 }
 
 // rolesOf are the names of roles, those that no credentials carry included.

@@ -80,18 +80,18 @@ func TestFieldsOfServicesArePriced(t *testing.T) {
 	}
 }
 
-// What is too dear, too often or not registered never reaches a service.
+// What is too dear, too often or not persisted never reaches a service.
 func TestLimitsHoldForFieldsOfServices(t *testing.T) {
 	t.Parallel()
-	registered := func(t *testing.T) graphql.Persisted {
-		return graphql.Persisted{Only: true, Registered: manifest(t, fstest.MapFS{"one.graphql": {Data: []byte(`{ page(first: 1) { n } }`)}})}
+	persisted := func(t *testing.T) graphql.Persisted {
+		return graphql.Persisted{Only: true, Deployed: manifest(t, fstest.MapFS{"one.graphql": {Data: []byte(`{ page(first: 1) { n } }`)}})}
 	}
 	for name, c := range map[string]struct {
 		options graphql.Options
 		code    fault.Code
 	}{
-		"cost":       {graphql.Options{Limits: graphql.Limits{Cost: graphql.Budgets{Anonymous: 4}}}, fault.CostLimitExceeded},
-		"registered": {graphql.Options{Persisted: registered(t)}, fault.Forbidden},
+		"cost":      {graphql.Options{Limits: graphql.Limits{Cost: graphql.Budgets{Anonymous: 4}}}, fault.CostLimitExceeded},
+		"persisted": {graphql.Options{Persisted: persisted(t)}, fault.Forbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -105,7 +105,7 @@ func TestLimitsHoldForFieldsOfServices(t *testing.T) {
 			if n := reached.Load(); n != 0 {
 				t.Errorf("services were reached %d times", n)
 			}
-			if name == "registered" {
+			if name == "persisted" {
 				id := "sha256:" + hash(`{ page(first: 1) { n } }`)
 				r := x.engine.Execute(t.Context(), nobody, graphql.Request{QueryID: id})
 				wantData(t, string(r.Body), `{"page":[{"n":1},{"n":2}]}`)

@@ -18,7 +18,7 @@ func TestWhatCachesMayKeep(t *testing.T) {
 	s := newService(t, graphql.Options{
 		CacheMaxAge:   time.Minute,
 		Introspection: func(who auth.Principal) bool { return who.Roles != 0 },
-		Persisted: graphql.Persisted{Registered: manifest(t, fstest.MapFS{
+		Persisted: graphql.Persisted{Deployed: manifest(t, fstest.MapFS{
 			"name.graphql": {Data: []byte(adaName)},
 		})},
 	})

@@ -187,8 +187,8 @@ func New(m *schema.Model, data *resource.Client, feed *resource.Feed, o Options)
 	if e.shared, err = newSharedTexts(cmp.Or(o.Documents, 1000)); err != nil {
 		return nil, fmt.Errorf("Options.Documents: %w", err)
 	}
-	if err := o.Persisted.Registered.check(e); err != nil {
-		return nil, fmt.Errorf("registered operations that do not fit:\n%w", err)
+	if err := o.Persisted.Deployed.check(e); err != nil {
+		return nil, fmt.Errorf("persisted operations that do not fit:\n%w", err)
 	}
 	if err := e.bind(); err != nil {
 		return nil, err

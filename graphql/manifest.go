@@ -14,15 +14,14 @@ import (
 	"strings"
 )
 
-// Operations are the documents that were registered when the service was
-// deployed, by their ids. They do not change. Nil holds none.
+// Operations are the documents that were deployed with the service, by their ids. They do not change. Nil holds none.
 type Operations struct {
-	byID  map[string]registered
+	byID  map[string]deployed
 	texts map[string]bool
 }
 
-// registered is a document and the place that it was read from.
-type registered struct{ text, origin string }
+// deployed is a document and the place that it was read from.
+type deployed struct{ text, origin string }
 
 // Len returns how many ids there are.
 func (o *Operations) Len() int {
@@ -40,10 +39,10 @@ func (o *Operations) text(id string) string {
 	return o.byID[id].text
 }
 
-// holds reports whether a document is registered, by whichever id.
+// holds reports whether a document is one of them, by whichever id.
 func (o *Operations) holds(text string) bool { return o != nil && o.texts[text] }
 
-// ReadOperations reads a directory of registered documents, folders included:
+// ReadOperations reads a directory of persisted documents, folders included:
 //
 //   - *.graphql and *.gql: one document each, under the SHA-256 of the file, the
 //     same without white space around it, and the file's path without its ending
@@ -54,7 +53,7 @@ func (o *Operations) holds(text string) bool { return o != nil && o.texts[text] 
 // Other files, and names that begin with a dot, are passed over. The error lists every file that is wrong and
 // why; whether the documents fit the schema is for New to say.
 func ReadOperations(dir fs.FS) (*Operations, error) {
-	o := &Operations{byID: map[string]registered{}, texts: map[string]bool{}}
+	o := &Operations{byID: map[string]deployed{}, texts: map[string]bool{}}
 	var errs []error
 	err := fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -98,7 +97,7 @@ func (o *Operations) add(id, text, origin string) error {
 	if other, taken := o.byID[id]; taken && other.text != text {
 		return fmt.Errorf("%s: the id %q stands for another document in %s", origin, short(id), other.origin)
 	}
-	o.byID[id] = registered{text: text, origin: origin}
+	o.byID[id] = deployed{text: text, origin: origin}
 	o.texts[text] = true
 	return nil
 }
@@ -150,7 +149,7 @@ func decodeApollo(content []byte) (map[string]string, error) {
 	return documents, nil
 }
 
-// check finds the registered documents that the engine would refuse.
+// check finds the documents that the engine would refuse.
 func (o *Operations) check(e *Engine) error {
 	if o == nil {
 		return nil

@@ -14,9 +14,9 @@ import (
 
 // Persisted says which documents requests may name instead of sending them.
 type Persisted struct {
-	// Registered were there when the service was deployed; nil means none.
-	Registered *Operations
-	// Only refuses every document that is not registered.
+	// Deployed were there when the service was started; nil means none.
+	Deployed *Operations
+	// Only refuses every document that is not deployed.
 	Only bool
 	// Shared takes the documents that clients register with their first
 	// request (Apollo's automatic persisted queries), for all processes. Nil
@@ -49,8 +49,8 @@ func (e *Engine) identify(ctx context.Context, r *Request) (keep string, err err
 	p := &e.options.Persisted
 	id := canonicalID(cmp.Or(r.DocumentID, r.QueryID, hash))
 	if id == "" {
-		if p.Only && !r.Trusted && r.Query != "" && !p.Registered.holds(r.Query) {
-			return "", errNotRegistered
+		if p.Only && !r.Trusted && r.Query != "" && !p.Deployed.holds(r.Query) {
+			return "", errNotPersisted
 		}
 		return "", nil
 	}
@@ -59,17 +59,17 @@ func (e *Engine) identify(ctx context.Context, r *Request) (keep string, err err
 		return "", err
 	}
 	switch {
-	case p.Registered.text(id) == r.Query:
+	case p.Deployed.text(id) == r.Query:
 		return "", nil
 	case !isHash(id) || hashOf(r.Query) != id:
 		return "", fault.New(fault.BadRequest, "provided sha does not match query")
-	case p.Only && !r.Trusted && !p.Registered.holds(r.Query):
-		return "", errNotRegistered
+	case p.Only && !r.Trusted && !p.Deployed.holds(r.Query):
+		return "", errNotPersisted
 	}
 	return id, nil
 }
 
-var errNotRegistered = fault.New(fault.Forbidden, "only registered operations are run here: send the id of one")
+var errNotPersisted = fault.New(fault.Forbidden, "only persisted operations are run here: send the id of one")
 
 // What Apollo's clients look for: after the first they send the document, after
 // the second they no longer ask for it by its hash.
@@ -81,13 +81,13 @@ var (
 // named returns the document of an id.
 func (e *Engine) named(ctx context.Context, id string) (string, error) {
 	p := &e.options.Persisted
-	if text := p.Registered.text(id); text != "" {
+	if text := p.Deployed.text(id); text != "" {
 		return text, nil
 	}
 	switch {
 	case p.Only || p.Shared != nil && !isHash(id):
 		return "", errNotFound
-	case p.Shared == nil && p.Registered.Len() > 0:
+	case p.Shared == nil && p.Deployed.Len() > 0:
 		return "", errNotFound
 	case p.Shared == nil:
 		return "", errNotSupported

@@ -144,7 +144,7 @@ func TestSomebodyElsesBytesAreNotRun(t *testing.T) {
 
 func TestOfSeveralNamesDocumentIDCountsFirst(t *testing.T) {
 	t.Parallel()
-	s := newService(t, graphql.Options{Persisted: graphql.Persisted{Registered: manifest(t, fstest.MapFS{
+	s := newService(t, graphql.Options{Persisted: graphql.Persisted{Deployed: manifest(t, fstest.MapFS{
 		"m.json": {Data: []byte(`{"a":"{ a: __typename }","b":"{ b: __typename }","` + hash("c") + `":"{ c: __typename }"}`)},
 	})}})
 	ext := apq("c")
@@ -166,11 +166,11 @@ func TestWithoutASharedStoreClientsAreToldNotToAsk(t *testing.T) {
 	}
 }
 
-func TestRegisteredOnlyRunsNothingElse(t *testing.T) {
+func TestPersistedOnlyRunsNothingElse(t *testing.T) {
 	t.Parallel()
 	s := newService(t, graphql.Options{})
-	registered := manifest(t, fstest.MapFS{"users/ada.graphql": {Data: []byte(adaName + "\n")}})
-	s = s.with(t, graphql.Options{Persisted: graphql.Persisted{Registered: registered, Only: true, Shared: documents(t, s.Bus)}})
+	deployed := manifest(t, fstest.MapFS{"users/ada.graphql": {Data: []byte(adaName + "\n")}})
+	s = s.with(t, graphql.Options{Persisted: graphql.Persisted{Deployed: deployed, Only: true, Shared: documents(t, s.Bus)}})
 	for _, r := range []graphql.Request{
 		{DocumentID: "users/ada"}, {QueryID: "sha256:" + hash(adaName)}, {Extensions: apq(adaName)}, {QueryID: hash(adaName + "\n")},
 		{Query: adaName + "\n"}, {Query: adaName + "\n", DocumentID: "users/ada"},
@@ -208,7 +208,7 @@ func TestManifestsOfAllTools(t *testing.T) {
 		"c/d.gql":     {Data: []byte("{ d: __typename }")},
 		"README.md":   {Data: []byte("no operation")},
 	})
-	s := newService(t, graphql.Options{Persisted: graphql.Persisted{Registered: o}})
+	s := newService(t, graphql.Options{Persisted: graphql.Persisted{Deployed: o}})
 	for id, want := range map[string]string{
 		"sha256:" + hash("x"): `{"a":"Query"}`, "0123456789abcdef0123456789abcdef": `{"b":"Query"}`,
 		"c/d": `{"d":"Query"}`, hash("{ d: __typename }"): `{"d":"Query"}`,
@@ -243,7 +243,7 @@ func TestABadManifestIsRefusedWithFileAndReason(t *testing.T) {
 	o := manifest(t, fstest.MapFS{
 		"good.graphql": {Data: []byte(adaName)}, "field.graphql": {Data: []byte("{ nobodyKnows }")}, "syntax.json": {Data: []byte(`{"q":"{"}`)},
 	})
-	_, err := graphql.New(s.Model, s.Client, s.Feed, graphql.Options{Functions: functions(), Persisted: graphql.Persisted{Registered: o}})
+	_, err := graphql.New(s.Model, s.Client, s.Feed, graphql.Options{Functions: functions(), Persisted: graphql.Persisted{Deployed: o}})
 	for _, want := range []string{"field.graphql", "nobodyKnows", "syntax.json: q"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in %v", want, err)

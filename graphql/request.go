@@ -42,7 +42,7 @@ type Request struct {
 	Sent *Sent `json:"-"`
 
 	// Trusted marks a document that is the service's own: it runs although it
-	// is not registered, and may be larger than those of strangers.
+	// is not persisted, and may be larger than those of strangers.
 	Trusted bool `json:"-"`
 	// Counted marks a part of something that was counted as used when it began: it
 	// is not counted once more. What one operation may cost holds all the same.

@@ -27,7 +27,7 @@ func (o *operation) flags(set *pflag.FlagSet) {
 	set.StringVar(&o.variables, "variables", "", "variables as a JSON object, or @FILE with one")
 	set.StringArrayVarP(&o.values, "var", "v", nil, "one variable, name=value: JSON where it is, text otherwise; may be given several times")
 	set.StringVarP(&o.name, "operation", "o", "", "which operation of the document")
-	set.StringVar(&o.id, "id", "", "a registered operation, instead of a document")
+	set.StringVar(&o.id, "id", "", "a persisted operation, instead of a document")
 }
 
 // read makes the request: the document is the argument, or the file of that name, or
@@ -39,7 +39,7 @@ func (o *operation) read(c *cobra.Command, args []string) (op client.Operation, 
 	}
 	switch in := c.InOrStdin(); {
 	case o.id != "" && len(args) > 0:
-		return op, boot.Usage(errors.New("--id names a registered operation: leave the document out"))
+		return op, boot.Usage(errors.New("--id names a persisted operation: leave the document out"))
 	case o.id != "":
 		return op, nil
 	case len(args) == 0 && tool.IsTerminal(in):

@@ -167,7 +167,7 @@ func (p program) fits(dir string, list []persisted) error {
 	if err != nil {
 		return boot.Usage(err)
 	}
-	read, err := registered(list)
+	read, err := operationsOf(list)
 	if err != nil {
 		return boot.Usage(err)
 	}
@@ -177,8 +177,8 @@ func (p program) fits(dir string, list []persisted) error {
 	return nil
 }
 
-// registered are documents as a service reads them.
-func registered(list []persisted) (*graphql.Operations, error) {
+// operationsOf are documents as a service reads them.
+func operationsOf(list []persisted) (*graphql.Operations, error) {
 	text, err := manifest("relay", list)
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func TestAManifestIsReadByTheService(t *testing.T) {
 			t.Errorf("%v %s", err, text)
 		}
 		address := freeAddress(t)
-		p := launch(t, "dev", dir, "--listen", address, "--admin", "", "--operations", filepath.Dir(manifest), "--registered-only")
+		p := launch(t, "dev", dir, "--listen", address, "--admin", "", "--operations", filepath.Dir(manifest), "--persisted-only")
 		p.says(t, "ADMIN_TOKEN=")
 		if out, errs, status := calls(t, "", "query", "--id", client.Hash(document), "--url", address); status != 0 || !strings.Contains(out, `"totalCount":0`) {
 			t.Errorf("by its id: status %d, %s%s", status, out, errs)

@@ -2,7 +2,7 @@
 # page fails.
 set -euo pipefail
 LAST=/dev/null
-unset XDG_CONFIG_HOME XDG_DATA_HOME
+unset XDG_CONFIG_HOME XDG_DATA_HOME ${!TIDINGS_@}
 ip link set lo up
 for f in Makefile web deploy docs; do ln -s "$TREE/$f" "$f"; done
 ln -s "$BIN" bin

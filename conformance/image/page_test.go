@@ -17,7 +17,7 @@ import (
 const around = `set -euo pipefail
 ip link set lo up
 on() { command podman $OPTIONS "$@"; }
-podman() { on run --name tidings-page --network host "${@:2}" > log 2>&1 & }
+podman() { on run --name tidings-page --network host $LIMITS "${@:2}" > log 2>&1 & }
 `
 
 const asked = `
@@ -65,7 +65,7 @@ func runPage(t *testing.T, command string) {
 	}
 	cmd := exec.CommandContext(t.Context(), "unshare", "--net", "bash", "-c", around+command+asked)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "OPTIONS="+strings.Join(append(storage(), "--cgroup-manager", "cgroupfs", "--runtime", "runc"), " "))
+	cmd.Env = append(os.Environ(), "LIMITS="+strings.Join(hardened[len(hardened)-4:], " "), "OPTIONS="+strings.Join(append(storage(), "--cgroup-manager", "cgroupfs", "--runtime", "runc"), " "))
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), `{"data":{"users":`) {
 		t.Fatalf("%v\n%s", err, out)

@@ -16,7 +16,7 @@ done
 rig/rig.sh build
 bin=$RIG_HOME/bin
 CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$bin/" github.com/nats-io/nats-server/v2
-(cd ../tool && GOBIN=$bin CGO_ENABLED=0 go install "$(sed -n 's|.*"nats", "\(.*\)", "\(v.*\)", "\(.*\)"}|\1\3@\2|p' tool.go)") # the nats CLI
+go run ../tool/install "$bin"
 go test -c -tags kubernetes -o "$bin/kubernetes.test" .
 
 [[ -n ${KEEP:-} ]] || trap 'rig/rig.sh down' EXIT

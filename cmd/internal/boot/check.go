@@ -13,7 +13,7 @@ func (c *Config) check() error {
 		remedy string
 	}{
 		{c.Accounts == "" || c.AccountsFile == "", "TIDINGS_ACCOUNTS and TIDINGS_ACCOUNTS_FILE (--accounts) are both set; remove one"},
-		{!c.RegisteredOnly || c.Operations != "", "TIDINGS_REGISTERED_ONLY (--registered-only) is set, but no operation is registered: name their directory with TIDINGS_OPERATIONS"},
+		{!c.PersistedOnly || c.Operations != "", "TIDINGS_PERSISTED_ONLY (--persisted-only) is set, but no operation is persisted: name their directory with TIDINGS_OPERATIONS"},
 		{c.Schema != "", "TIDINGS_SCHEMA is set to nothing; it must name the directory of the *.graphql files"},
 		{c.Prefix != "" && !strings.ContainsAny(c.Prefix, ".*> \t"), "TIDINGS_PREFIX must be one token of a subject: no dots, blanks and wildcards"},
 	} {

@@ -6,9 +6,9 @@ import (
 )
 
 // CheckOperations returns which documents the schema and the limits of the service
-// do not allow, and why; nil when all can be registered.
+// do not allow, and why; nil when all can be persisted.
 func (c Config) CheckOperations(m *schema.Model, o *graphql.Operations) error {
-	e, err := graphql.New(m, nil, nil, graphql.Options{Limits: c.limits(), Persisted: graphql.Persisted{Registered: o}})
+	e, err := graphql.New(m, nil, nil, graphql.Options{Limits: c.limits(), Persisted: graphql.Persisted{Deployed: o}})
 	if err != nil {
 		return err
 	}

@@ -143,9 +143,9 @@ type Config struct {
 	DrainDelay       time.Duration `env:"DRAIN_DELAY" flag:"drain-delay" envDefault:"5s" dev:"0s" allow:"0.." for:"api" help:"from the signal until the first socket is closed"`
 	DrainWindow      time.Duration `env:"DRAIN_WINDOW" flag:"drain-window" envDefault:"30s" dev:"1s" allow:"0.." for:"api" help:"in which the open sockets are closed"`
 
-	Operations       string        `env:"OPERATIONS" flag:"operations" form:"dir" for:"api" help:"directory of registered operations: *.graphql files and manifests (docs/operations.md)" group:"Registered operations, caches and idempotency"`
-	RegisteredOnly   bool          `env:"REGISTERED_ONLY" flag:"registered-only" for:"api" help:"run registered operations and no others"`
-	APQ              bool          `env:"APQ" flag:"apq" envDefault:"true" help:"clients may register documents by their first request; never with registered-only"`
+	Operations       string        `env:"OPERATIONS" flag:"operations" form:"dir" for:"api" help:"directory of persisted operations: *.graphql files and manifests (docs/operations.md)" group:"Persisted operations, caches and idempotency"`
+	PersistedOnly    bool          `env:"PERSISTED_ONLY" flag:"persisted-only" for:"api" help:"run persisted operations and no others"`
+	APQ              bool          `env:"APQ" flag:"apq" envDefault:"true" help:"clients may register documents by their first request; never with persisted-only"`
 	APQAge           time.Duration `env:"APQ_AGE" flag:"apq-age" envDefault:"168h" allow:"1m.." help:"how long such documents are kept"`
 	APQBytes         int64         `env:"APQ_BYTES" flag:"apq-bytes" envDefault:"33554432" form:"bytes" allow:"1048576.." help:"how many bytes of them; then the oldest are forgotten"`
 	CacheMaxAge      time.Duration `env:"CACHE_MAX_AGE" flag:"cache-max-age" envDefault:"0s" allow:"0.." for:"api" help:"how long shared caches may keep answers that everybody may see; 0: they ask whether they changed"`

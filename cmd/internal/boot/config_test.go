@@ -108,7 +108,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		{[]string{"--soap-cert", "x"}, nil, "TIDINGS_SOAP_KEY"},
 		{[]string{"--client-cert-header", "Client-Cert"}, nil, "TIDINGS_TRUSTED_PROXIES"},
 		{[]string{"--soap-replay-bytes", "5"}, nil, "TIDINGS_SOAP_REPLAY_BYTES"},
-		{[]string{"--registered-only"}, nil, "TIDINGS_OPERATIONS"},
+		{[]string{"--persisted-only"}, nil, "TIDINGS_OPERATIONS"},
 		{[]string{"--listn", ":1"}, nil, "listn"},
 		{[]string{"serve"}, nil, "serve"},
 	} {

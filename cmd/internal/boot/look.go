@@ -14,7 +14,7 @@ import (
 const lookEvery = 500 * time.Millisecond
 
 // look returns a text that is another one after a change of the files that a
-// reload reads: those of the schema and of the registered operations. What
+// reload reads: those of the schema and of the persisted operations. What
 // cannot be read now is looked at again soon.
 func (c Config) look() string {
 	var b strings.Builder

@@ -21,14 +21,14 @@ const (
 // read anew each time; an error names the file.
 func (r *Rooms) persisted() (p graphql.Persisted, err error) {
 	c := r.config
-	p.Only, p.Shared = c.RegisteredOnly, r.shared
+	p.Only, p.Shared = c.PersistedOnly, r.shared
 	if c.Operations != "" {
-		if p.Registered, err = graphql.ReadOperations(os.DirFS(c.Operations)); err != nil {
+		if p.Deployed, err = graphql.ReadOperations(os.DirFS(c.Operations)); err != nil {
 			return p, fmt.Errorf("the operations in %s are refused:\n%w", c.Operations, err)
 		}
 	}
-	if c.RegisteredOnly && p.Registered.Len() == 0 {
-		return p, errors.New("TIDINGS_REGISTERED_ONLY is set, but no operation is registered: name their directory with TIDINGS_OPERATIONS")
+	if c.PersistedOnly && p.Deployed.Len() == 0 {
+		return p, errors.New("TIDINGS_PERSISTED_ONLY is set, but no operation is persisted: name their directory with TIDINGS_OPERATIONS")
 	}
 	return p, nil
 }
@@ -37,7 +37,7 @@ func (r *Rooms) persisted() (p graphql.Persisted, err error) {
 // the answers to requests with an idempotency key, and which messages of SOAP have come.
 func (r *Rooms) openBuckets(ctx context.Context) (err error) {
 	c := r.config
-	if !c.RegisteredOnly && c.APQ {
+	if !c.PersistedOnly && c.APQ {
 		k, err := r.Bus.Bucket(ctx, bus.BucketOptions{
 			Name: bucketOperations, Description: "Documents that clients have registered, by their SHA-256.",
 			MaxAge: c.APQAge, MaxBytes: c.APQBytes, Forget: true, Patience: r.patience,

@@ -98,7 +98,7 @@ Usage:
 Each says more with --help: api export --help.
 
 Signals: INT and TERM drain, then end, a second one ends at once; HUP reloads
-the schema, the registered operations, accounts, certificates and the
+the schema, the persisted operations, accounts, certificates and the
 credentials of the bus.`,
 	"worker": `
 Usage:

@@ -25,7 +25,7 @@ const typename = `{ __typename }`
 
 func hashOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
-// operations is a directory of registered operations.
+// operations is a directory of persisted operations.
 func operations(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -147,9 +147,9 @@ func TestPersistedOperationsOverEveryTransport(t *testing.T) {
 	}
 }
 
-func TestRegisteredOnlyLeavesSOAPAlone(t *testing.T) {
+func TestPersistedOnlyLeavesSOAPAlone(t *testing.T) {
 	t.Parallel()
-	s := newService(t, "--operations", operations(t), "--registered-only", "--trust-transport")
+	s := newService(t, "--operations", operations(t), "--persisted-only", "--trust-transport")
 	const refused = `"code":"FORBIDDEN"`
 	other := `{"query":"{ a: __typename }"}`
 	if _, body := s.post(t, other); !strings.Contains(body, refused) {
@@ -166,7 +166,7 @@ func TestRegisteredOnlyLeavesSOAPAlone(t *testing.T) {
 	}
 	envelope := `<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body><t:GetUser xmlns:t="` + s.edge.namespace + `"><t:id>nobody</t:id></t:GetUser></soap:Body></soap:Envelope>`
 	_, body := s.call(t, http.MethodPost, "/v1/SocialService", envelope, "Content-Type: text/xml")
-	if strings.Contains(body, "registered") {
+	if strings.Contains(body, "persisted") {
 		t.Error(body)
 	}
 }
@@ -204,7 +204,7 @@ func TestOperationsThatDoNotFitAreRefusedAtTheStart(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"bad.graphql":        {"--operations", dir},
-		"TIDINGS_OPERATIONS": {"--registered-only", "--operations", t.TempDir()},
+		"TIDINGS_OPERATIONS": {"--persisted-only", "--operations", t.TempDir()},
 		"does-not-exist":     {"--operations", "does-not-exist"},
 	} {
 		base := []string{"--schema", "../../../examples/social", "--data", t.TempDir()}
