@@ -172,7 +172,7 @@ func (b *Bus) open(ctx context.Context) error {
 	}
 	if b.opts.Existing {
 		if _, err := b.stateOf(ctx, b.subjects.Stream()); isCode(err, codeStreamNotFound) {
-			return fmt.Errorf("there is no stream %s: is this the right server, directory and prefix", b.subjects.Stream())
+			return b.noLog()
 		}
 	}
 	id, err := b.ensureLog(ctx, b.streamConfig())
@@ -182,6 +182,17 @@ func (b *Bus) open(ctx context.Context) error {
 	b.logID = id
 	b.replicated.Store(b.opts.Replicas > 1)
 	return nil
+}
+
+// ErrNoLog says that there is no log where Options.Existing expects one.
+var ErrNoLog = errors.New("there is no log")
+
+// noLog says that there is none, and the remedy.
+func (b *Bus) noLog() error {
+	if b.server != nil {
+		return fmt.Errorf("%w in %s, no stream %s; name the directory and the prefix of a service that has run", ErrNoLog, b.opts.Dir, b.subjects.Stream())
+	}
+	return fmt.Errorf("%w on this server, no stream %s; `%s bus setup` makes it, or the first start of the service, if this is the right server and prefix", ErrNoLog, b.subjects.Stream(), b.opts.Program)
 }
 
 func (o Options) withDefaults() (Options, error) {

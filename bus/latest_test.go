@@ -84,7 +84,7 @@ func TestWhoComesToLookCreatesNoLog(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 {
 		_, err := bus.Open(t.Context(), bus.Options{Dir: dir, Existing: true})
-		if err == nil || !strings.Contains(err.Error(), "there is no stream tidings-log") {
+		if err == nil || !strings.Contains(err.Error(), "no stream tidings-log") {
 			t.Fatalf("got %v", err)
 		}
 	}

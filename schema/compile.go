@@ -1,8 +1,10 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/vektah/gqlparser/v2/ast"
 )
@@ -16,6 +18,9 @@ func (c *compiler) compile() *Model {
 		resource := c.resource(def)
 		model.Resources = append(model.Resources, resource)
 		model.resources[def.Name] = resource
+	}
+	if all := c.resourceTypes(); len(all) > 0 {
+		model.First = model.resources[slices.MinFunc(all, declaredBefore).Name]
 	}
 	for _, def := range c.resourceTypes() {
 		for i, field := range def.Fields {
@@ -76,6 +81,11 @@ func (c *compiler) resource(def *ast.Definition) *Resource {
 	c.checkInterfaces(def, r)
 	c.checkResourceName(def, r)
 	return r
+}
+
+// declaredBefore orders types by their files and lines.
+func declaredBefore(a, b *ast.Definition) int {
+	return cmp.Or(cmp.Compare(a.Position.Src.Name, b.Position.Src.Name), cmp.Compare(a.Position.Start, b.Position.Start))
 }
 
 func (c *compiler) plural(def *ast.Definition, singular string) string {

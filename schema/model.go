@@ -13,6 +13,9 @@ import (
 type Model struct {
 	// Resources in the order of their names.
 	Resources []*Resource
+	// First is the resource that is declared before the others, in the order of the
+	// files' names: what examples show. Nil without resources.
+	First *Resource
 	// Contract is the expanded schema (root fields, connections, inputs, change
 	// types), ready for validation and introspection. Fields that are refused
 	// per caller are nullable in it even where the adopter wrote `!`.

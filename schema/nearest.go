@@ -3,16 +3,18 @@ package schema
 import "strings"
 
 // Nearest is the one of some names that somebody has probably meant by a word that
-// is none of them; empty when none is near: one letter in three may be another,
-// missing, too many or changed places with its neighbour, and the case does not
-// count. Of names that are equally near it is the first.
-func Nearest[S ~[]string](word string, names S) string {
-	best, least := "", min((len(word)+2)/3, len(word)-1)+1
+// is none of them; empty when none is near: one letter in three of the shorter one may
+// be another, missing, too many or changed places with its neighbour, and the case does
+// not count. Of names that are equally near it is the first.
+func Nearest(word string, names []string) string {
+	best, least := "", len(word)
 	for _, name := range names {
-		if d := len(name) - len(word); d >= least || -d >= least {
+		shorter, longer := min(len(name), len(word)), max(len(name), len(word))
+		most := min((shorter+2)/3, least-1)
+		if longer-shorter > most {
 			continue
 		}
-		if d := distance(strings.ToLower(word), strings.ToLower(name)); d < least {
+		if d := distance(strings.ToLower(word), strings.ToLower(name)); d <= most {
 			best, least = name, d
 		}
 	}

@@ -12,13 +12,13 @@ func TestTheNearestNameIsTheOneThatWasMeant(t *testing.T) {
 	for word, want := range map[string]string{
 		"nam": "name", "nmae": "name", "Name": "name", "emial": "email", "avatr": "avatar", "createdat": "createdAt",
 		"ids": "id", "TIDINGS_LISTN": "TIDINGS_LISTEN", "TIDINGS_LSITNE": "TIDINGS_LISTEN",
-		"": "", "x": "", "text": "", "followers": "", "tame": "name",
+		"": "", "x": "", "kind": "", "text": "", "followers": "", "tame": "name",
 	} {
 		if got := schema.Nearest(word, names); got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}
 	}
-	if got := schema.Nearest("nam", []string(nil)); got != "" {
+	if got := schema.Nearest("nam", nil); got != "" {
 		t.Error(got)
 	}
 }

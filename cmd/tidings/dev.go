@@ -3,9 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -62,7 +64,9 @@ func (p program) devCommand() *cobra.Command {
 
 // dev runs the service until it is told to end. Settings win over what it says.
 func (p program) dev(c *cobra.Command, dir string, settings []string) error {
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return boot.Usage(fmt.Errorf("%s is a file: name the directory of the schema", dir))
+	} else if err != nil {
 		return boot.Usage(fmt.Errorf("there is no directory %s: tidings init %[1]s makes one with a schema", dir))
 	}
 	config, err := boot.ReadConfig("tidings dev", slices.Concat(devSettings(dir), settings), p.environ, func(format string, a ...any) { fmt.Fprintf(p.stdout, format, a...) })
@@ -74,7 +78,7 @@ func (p program) dev(c *cobra.Command, dir string, settings []string) error {
 	}
 	err = edge.Run(c.Context(), config, p.stdout, p.stderr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return boot.Usage(fmt.Errorf("%w\nSomething else has the address. With another: tidings dev %s --listen 127.0.0.1:8081 --admin ''", err, dir))
+		return boot.Usage(fmt.Errorf("%w\nAnother program has the address, or this one already runs. With one that is free:\n  tidings dev %s --listen %s --admin ''", err, quoted(dir), freePort(config.Listen)))
 	}
 	return err
 }
@@ -82,4 +86,20 @@ func (p program) dev(c *cobra.Command, dir string, settings []string) error {
 // devSettings are those of a service in development.
 func devSettings(dir string) []string {
 	return []string{"--dev", "--schema", dir, "--data", filepath.Join(dir, dataFolder), "--listen", "127.0.0.1:8080"}
+}
+
+// freePort is an address of this machine that is free, as near behind another one as
+// there is.
+func freePort(taken string) string {
+	_, port, _ := net.SplitHostPort(taken)
+	n, _ := strconv.Atoi(port) // which was listened on
+	for next := n + 1; next <= min(n+100, 65535); next++ {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(next)))
+		if err != nil {
+			continue
+		}
+		l.Close()
+		return l.Addr().String()
+	}
+	return "127.0.0.1:0"
 }

@@ -33,7 +33,7 @@ func TestDevSaysWhatToDoWhenTheAddressIsTaken(t *testing.T) {
 	dir := notes(t)
 	url, _ := serves(t, dir)
 	_, errs, status := calls(t, "", "dev", dir, "--listen", strings.TrimPrefix(url, "http://"), "--admin", "", "--data", t.TempDir())
-	if status != statusUsage || !strings.Contains(errs, "tidings dev "+dir+" --listen 127.0.0.1:8081") {
+	if status != statusUsage || !strings.Contains(errs, "tidings dev "+dir+" --listen 127.0.0.1:") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,19 +20,25 @@ import (
 var doctorHelp = boot.Help{
 	Text: `
 Look at what a service needs, and say for each thing whether it is well, and if not
-what to do: the settings, the schema, the keys of tokens, the bus and who may do what
-there, the streams and their settings, clocks, disks, addresses, and a service that
-runs. Nothing is changed. DIR is the schema's directory; without settings that name a
-bus, what tidings dev DIR keeps in DIR/.tidings is looked at. Run it where and as the
-service runs.
+what to do: the settings, the schema, the keys of tokens, the bus, the streams and
+their settings, clocks, disks, addresses, and a service that runs. DIR is the schema's
+directory; without settings that name a bus, what tidings dev DIR keeps in DIR/.tidings
+is looked at. Run it where and as the service runs, once with the credentials of each
+role that it has at the bus.
+
+Nothing is changed. Each permission that the role needs is tried with a message that
+reaches nobody, and named when it is missing; the log of the NATS server has a line for
+it. One request asks whether a worker answers, and is refused by it.
 
 Status: 0 nothing fails, 1 something does, 2 the command is wrong.`,
-	Usage: "$0 doctor [DIR] [--url URL] [--json] [settings]",
+	Usage: "$0 doctor [DIR] [--url URL] [--role api|worker|admin] [--json] [settings]",
 	Examples: `
 $0 doctor notes
-TIDINGS_NATS_URL=nats://localhost:4222 $0 doctor --schema notes --json`,
+TIDINGS_NATS_URL=nats://localhost:4222 $0 doctor --schema notes --json
+TIDINGS_NATS_URL=nats://nats:4222 $0 doctor notes --nats-creds creds/worker.creds`,
 	Flags: []boot.FlagHelp{
 		{Name: "--url URL", What: "a service to look at, too (TIDINGS_URL; default none)"},
+		{Name: "--role WORD", What: "whose credentials these are: api, worker or admin (default what they may hear says it)"},
 		{Name: "--json", What: `print an array of {"check", "state", "what", "remedy"}, for programs`},
 	},
 	Settings: boot.Settings("Those of the service that is looked at."),
@@ -70,6 +77,7 @@ type examination struct {
 	config boot.Config
 	dev    bool // what tidings dev runs
 	url    string
+	role   string // whose credentials they are; empty: what they may hear says it
 	found  []finding
 }
 
@@ -85,19 +93,21 @@ func (x *examination) fail(check string, err error, remedy string) {
 
 func (p program) doctor(c *cobra.Command, args []string) error {
 	own := struct {
-		url  string
-		json bool
+		url, role string
+		json      bool
 	}{url: variable(p.environ, variableURL)}
-	names, settings, help, err := tool.Own(map[string]*bool{"json": &own.json}, map[string]*string{"url": &own.url}, args)
+	names, settings, help, err := tool.Own(map[string]*bool{"json": &own.json}, map[string]*string{"url": &own.url, "role": &own.role}, args)
 	switch {
 	case help:
 		return c.Help()
 	case err != nil:
 		return boot.Usage(err)
+	case own.role != "" && !slices.Contains(roles, own.role):
+		return boot.Usage(fmt.Errorf("--role is %s, not %q", strings.Join(roles, ", "), own.role))
 	case len(names) > 1:
 		return boot.Usage(fmt.Errorf("unknown argument %q; see tidings doctor --help", names[1]))
 	}
-	x := examination{program: p, url: own.url}
+	x := examination{program: p, url: own.url, role: own.role}
 	x.examine(c.Context(), names, settings)
 	if own.json {
 		err = x.json()

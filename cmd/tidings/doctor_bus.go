@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -32,8 +31,13 @@ func (x *examination) bus(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	log := slog.New(slog.DiscardHandler)
-	b, err := c.OpenLog(ctx, log)
+	log := discard()
+	may := x.rights(ctx)
+	if len(may) == 0 {
+		return
+	}
+	role := may[len(may)-1]
+	b, err := c.OpenLogAs(ctx, role, log)
 	if err != nil {
 		x.unopened(err)
 		return
@@ -41,7 +45,7 @@ func (x *examination) bus(ctx context.Context) {
 	defer func() { _ = b.Close(context.WithoutCancel(ctx)) }() // nothing was written
 	x.servers(ctx, b)
 	x.usage(ctx, b)
-	for _, err := range c.Missing(ctx, b, log) {
+	for _, err := range c.Missing(ctx, role, b, log) {
 		x.fail("streams", err, "tidings bus setup, with the credentials of the admin role")
 	}
 	for _, k := range b.Kept() {
@@ -54,6 +58,7 @@ func (x *examination) bus(ctx context.Context) {
 	if skew, within, err := b.Clock(ctx); err == nil {
 		x.clock("the bus", skew, within)
 	}
+	x.processes(ctx, b, may)
 }
 
 // unopened says why the log could not be looked at.
@@ -63,6 +68,8 @@ func (x *examination) unopened(err error) {
 		x.add("bus", stateOK, "", "the log in %s is open: a service runs with it", x.config.Data)
 	case errors.Is(err, bus.ErrAbsent):
 		x.fail("bus", err, "start the NATS servers, and see that they can be reached from here")
+	case errors.Is(err, bus.ErrNoLog):
+		x.fail("streams", err, "tidings bus setup, with the credentials of the admin role")
 	case errors.Is(err, bus.ErrDenied):
 		x.fail("bus", err, "come with credentials that may do it: docs/nats.md")
 	default:

@@ -30,11 +30,12 @@ when it is not there; one that has a schema already is left as it is.`,
 			if err := begin(args[0]); err != nil {
 				return boot.Usage(err)
 			}
-			_, err := fmt.Fprintf(c.OutOrStdout(), `%[1]s has a schema now: read it, and change it as you like.
+			run, print := "tidings dev "+quoted(args[0]), "tidings schema print --schema "+quoted(args[0])
+			_, err := fmt.Fprintf(c.OutOrStdout(), `%s is a schema to begin with: read it, and change it as you like.
 
-  tidings dev %[2]s             # run it; a saved change is taken up
-  tidings schema print --schema %[2]s   # the whole contract that clients see
-`, filepath.Join(args[0], "schema.graphql"), args[0])
+  %-*s   # run it; a saved change is taken up
+  %s   # the whole contract that clients see
+`, filepath.Join(args[0], "schema.graphql"), len(print), run, print)
 			return err
 		},
 	}
@@ -42,14 +43,18 @@ when it is not there; one that has a schema already is left as it is.`,
 
 // begin writes the template into a directory.
 func begin(dir string) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return fmt.Errorf("%s is a file: name a directory, which is made if it is not there", dir)
+	}
 	if there, err := filepath.Glob(filepath.Join(dir, "*.graphql")); err != nil || len(there) > 0 {
 		return errors.Join(err, fmt.Errorf("%s has a schema already, which is left as it is: choose another directory, or run it by tidings dev %s", dir, dir))
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "schema.graphql"), []byte(template), 0o644)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "schema.graphql"), []byte(template), 0o644); err != nil {
-		return err
+	if err != nil {
+		return fmt.Errorf("%w; choose a directory that you may write to", err)
 	}
 	ignore, err := os.OpenFile(filepath.Join(dir, ".gitignore"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, fs.ErrExist) {
@@ -67,7 +72,7 @@ func one(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 0:
-			return boot.Usage(fmt.Errorf("name %s: %s; see %s --help", what, c.UseLine(), c.CommandPath()))
+			return boot.Usage(fmt.Errorf("name %s: %s; see %s --help", what, useLine(c), c.CommandPath()))
 		case len(args) > 1:
 			return boot.Usage(fmt.Errorf("unknown argument %q; see %s --help", args[1], c.CommandPath()))
 		}

@@ -25,6 +25,16 @@ func kindOf(document, name string) string {
 	return found[0].kind
 }
 
+// hasOperation reports whether a document has one, whatever else is in it.
+func hasOperation(document string) bool {
+	for d := range definitions(document) {
+		if d.kind == "query" || d.kind == "mutation" || d.kind == "subscription" {
+			return true
+		}
+	}
+	return false
+}
+
 // definition is one of a document: its first word and its name, empty without one.
 type definition struct{ kind, name string }
 
@@ -63,7 +73,7 @@ func definitions(text string) func(yield func(definition) bool) {
 
 // next takes a word, a text, a remark or a single sign off a document that is not empty.
 func next(text string) (token, rest string) {
-	end := len(text)
+	var end int
 	switch {
 	case text[0] == '#':
 		end = after(text, "#", "\n", "")

@@ -68,9 +68,12 @@ func document(arg string) (string, error) {
 	}
 	text, err := os.ReadFile(arg)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("%s is neither an operation nor a file", arg)
+		return "", fmt.Errorf("%s is neither an operation nor a file; an operation begins with { or a word such as query, and stands in quotes", arg)
 	}
-	return string(text), err
+	if err != nil {
+		return "", fmt.Errorf("%w; name a file that can be read, or the operation itself", err)
+	}
+	return string(text), nil
 }
 
 // coerced are the variables as one JSON object; nil without any.

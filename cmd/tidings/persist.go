@@ -122,10 +122,16 @@ func documentsOf(paths []string) (list []persisted, err error) {
 			if body == "" {
 				return fmt.Errorf("%s: the document is empty", name)
 			}
+			if !hasOperation(body) {
+				return fmt.Errorf("%s has no operation: it is a schema, or a fragment by itself; name the directory in which the operations of your clients are", name)
+			}
 			base := filepath.Base(name)
 			list = append(list, persisted{ID: client.Hash(body), Name: strings.TrimSuffix(base, filepath.Ext(base)), Body: body, file: name})
 			return nil
 		})
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("there is no file or directory %s", path)
+		}
 		if err != nil {
 			return nil, err
 		}

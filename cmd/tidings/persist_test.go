@@ -84,7 +84,7 @@ func TestPersistSaysWhatDoesNotFit(t *testing.T) {
 		"nobody":                 {[]string{operationsIn(t, map[string]string{"a.graphql": "{ nobody }"}), "--schema", dir}, statusAnswer},
 		"the document is empty":  {[]string{operationsIn(t, map[string]string{"a.graphql": " "})}, statusUsage},
 		"there are no *.graphql": {[]string{t.TempDir()}, statusUsage},
-		"no such file":           {[]string{"no/where"}, statusUsage},
+		"no file or directory":   {[]string{"no/where"}, statusUsage},
 		"name the directory":     {nil, statusUsage},
 		"apollo or relay":        {[]string{dir, "--format", "x"}, statusUsage},
 	} {

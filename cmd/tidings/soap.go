@@ -132,7 +132,7 @@ func (p program) soapCall(c *cobra.Command, o calling, args []string) error {
 	}
 	envelope, err := text(&e)
 	if err != nil {
-		return boot.Usage(fmt.Errorf("%w; tidings soap call lists the operations, tidings soap wsdl what they take", err))
+		return boot.Usage(fmt.Errorf("%w\ntidings soap call lists the operations, tidings soap wsdl what they take", err))
 	}
 	if o.show {
 		if tool.IsTerminal(p.stdout) {

@@ -45,6 +45,11 @@ func useLine(c *cobra.Command) string {
 	case c.DisableFlagParsing:
 		return c.UseLine() + " [settings]"
 	}
+	hasFlags := false
+	c.Flags().VisitAll(func(f *pflag.Flag) { hasFlags = hasFlags || f.Name != "help" })
+	if !hasFlags {
+		return strings.TrimSuffix(c.UseLine(), " [flags]")
+	}
 	return c.UseLine()
 }
 

@@ -26,7 +26,12 @@ func (r *Rooms) admit(ctx context.Context, m *schema.Model) error {
 // OpenLog opens the log that the service has, as an administrator, to look at it
 // or to mend it: it creates nothing and takes no other clients. The caller closes the bus.
 func (c Config) OpenLog(ctx context.Context, log *slog.Logger) (*bus.Bus, error) {
-	o := c.bus(roleAdmin, log)
+	return c.OpenLogAs(ctx, RoleAdmin, log)
+}
+
+// OpenLogAs is OpenLog for who comes in another role.
+func (c Config) OpenLogAs(ctx context.Context, role string, log *slog.Logger) (*bus.Bus, error) {
+	o := c.bus(role, log)
 	o.Listen, o.Existing = "", true
 	if o.Dir != "" {
 		if _, err := os.Stat(o.Dir); err != nil {

@@ -80,7 +80,7 @@ func (h Help) ReadFlags(set *flag.FlagSet, program string, args []string, stdout
 		h.Flags = FlagsOf(set)
 		return errors.Join(h.Print(stdout, program), ErrHelp)
 	case err != nil:
-		return Usage(fmt.Errorf("%w; see %s --help", meant(err, set), set.Name()))
+		return Usage(meant(err, set, set.Name()))
 	case set.NArg() > 0:
 		return Usage(fmt.Errorf("unknown argument %q; see %s --help", set.Arg(0), set.Name()))
 	}

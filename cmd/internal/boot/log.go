@@ -11,7 +11,7 @@ import (
 // MakeLog opens the log that the service has, or will have: it is created when
 // it is absent. It takes no other clients. The caller closes the bus.
 func (c Config) MakeLog(ctx context.Context, log *slog.Logger) (*bus.Bus, error) {
-	o := c.bus(roleAdmin, log)
+	o := c.bus(RoleAdmin, log)
 	o.Listen = ""
 	b, err := bus.Open(ctx, o)
 	if err != nil {

@@ -12,6 +12,13 @@ import (
 	"tidings/bus"
 )
 
+// Lacking tries which of some rights the credentials of c have not at their bus: see
+// bus.Lacking.
+func (c Config) Lacking(ctx context.Context, want bus.Rights, log *slog.Logger) (bus.Rights, error) {
+	lacks, err := bus.Lacking(ctx, c.bus(RoleAdmin, log), want)
+	return lacks, c.blame(err)
+}
+
 // bus says which bus this process uses, and as whom it comes.
 func (c Config) bus(role string, log *slog.Logger) bus.Options {
 	o := bus.Options{
@@ -31,16 +38,16 @@ func (c Config) bus(role string, log *slog.Logger) bus.Options {
 
 // The roles that processes come to the bus in: each has a file in deploy/nats.
 const (
-	roleAPI    = "api"
-	roleWorker = "worker"
-	roleAdmin  = "admin"
+	RoleAPI    = "api"
+	RoleWorker = "worker"
+	RoleAdmin  = "admin"
 )
 
 func (r Role) onBus() string {
 	if r.Edge {
-		return roleAPI
+		return RoleAPI
 	}
-	return roleWorker
+	return RoleWorker
 }
 
 func (c Config) access() bus.Access {

@@ -47,7 +47,7 @@ func readConfig(program string, args, environ []string, print func(format string
 		c.usage(program, print)
 		return c, ErrHelp
 	case err != nil:
-		return c, fmt.Errorf("%w; see %s --help", meant(err, set), program)
+		return c, meant(err, set, program)
 	case refused != nil:
 		return c, refused
 	case set.NArg() > 0:
@@ -219,18 +219,21 @@ func (v *flagValue) String() string {
 // IsBoolFlag says that the flag may stand without a value.
 func (v *flagValue) IsBoolFlag() bool { return v.value.Kind() == reflect.Bool }
 
-// meant adds to the refusal of an unknown flag which one there is.
-func meant(err error, set *flag.FlagSet) error {
+// meant is the refusal of a flag that is unknown or lacks its value, of a command.
+func meant(err error, set *flag.FlagSet, command string) error {
+	if name, wants := strings.CutPrefix(err.Error(), "flag needs an argument: -"); wants {
+		return fmt.Errorf("--%s wants a value; see %s --help", name, command)
+	}
 	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	if !unknown {
-		return err
+		return fmt.Errorf("%w; see %s --help", err, command)
 	}
 	var names []string
 	set.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
 	if near := schema.Nearest(name, names); near != "" {
-		return fmt.Errorf("unknown flag --%s; did you mean --%s?", name, near)
+		return fmt.Errorf("unknown flag --%s; did you mean --%s? See %s --help", name, near, command)
 	}
-	return fmt.Errorf("unknown flag --%s", name)
+	return fmt.Errorf("unknown flag --%s; see %s --help", name, command)
 }
 
 type discard struct{}

@@ -23,7 +23,7 @@ func TestARefusalSaysWhatWasGivenAndWhatIsGood(t *testing.T) {
 		{nil, []string{"TIDINGS_COLOUR_OF_THE_SKY=blue"}, "unknown variable TIDINGS_COLOUR_OF_THE_SKY; see --help"},
 		{[]string{"--lisen", ":1"}, nil, "unknown flag --lisen; did you mean --listen?"},
 		{[]string{"--verson"}, nil, "did you mean --version?"},
-		{[]string{"--listen"}, nil, "flag needs an argument"},
+		{[]string{"--listen"}, nil, "--listen wants a value"},
 		{[]string{"--replicas", "9"}, nil, `--replicas (TIDINGS_REPLICAS) is "9"; it takes a number, from 1 to 5`},
 		{[]string{"--replicas", ""}, nil, `--replicas (TIDINGS_REPLICAS) is ""`},
 		{nil, []string{"TIDINGS_MAX_TIME=10"}, `TIDINGS_MAX_TIME is "10"; it takes a duration such as 500ms, 90s or 1h30m, at least 1ms`},

@@ -68,8 +68,7 @@ func bannerText(ctx context.Context, c boot.Config, e *edge) (string, error) {
 // ownBanner shows the first type of a schema, by the command line.
 func ownBanner(c boot.Config, m *schema.Model) string {
 	var b strings.Builder
-	if len(m.Resources) > 0 {
-		r := m.Resources[0]
+	if r := m.First; r != nil {
 		token := ` --token "$ADMIN_TOKEN"`
 		switch {
 		case r.Auth[schema.Read].Roles.Has(schema.Anyone):

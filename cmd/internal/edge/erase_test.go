@@ -43,7 +43,7 @@ func TestARecordIsErasedByTheAdminPort(t *testing.T) {
 		"no such type":    {[]string{"--type", "Cat", "--id", "1"}, "there is no resource"},
 		"no such record":  {[]string{"--type", "User", "--id", "nobody"}, "the log holds nothing of a User"},
 		"nobody listens":  {[]string{"--type", "User", "--id", "1", "--admin", "127.0.0.1:1"}, "name that with --admin"},
-		"no such setting": {[]string{"--kind", "User"}, "not defined"},
+		"no such setting": {[]string{"--kind", "User"}, "unknown flag --kind; see api erase --help"},
 	} {
 		args := append([]string{"erase", "--admin", admin}, c.args...)
 		if err := run(t.Context(), args, nil, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), c.says) {

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"tidings/cmd/internal/boot"
+)
+
+// roles are those that a process comes to the bus in: each has a file in deploy/nats.
+var roles = []string{boot.RoleAPI, boot.RoleWorker, boot.RoleAdmin}
+
+// rights tries what the credentials may do at the bus, and says by its name what they
+// may not and need. It returns the roles that they are of, in the order of roles; none:
+// nothing else of the bus can be looked at.
+func (x *examination) rights(ctx context.Context) (may []string) {
+	if x.config.NATSURL == "" {
+		return roles // the embedded one permits everything
+	}
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	may, err := x.rolesOf(ctx)
+	if err == nil && len(may) == 0 {
+		x.add("rights", stateFailure, "give this user the permissions of its role: deploy/nats; where another --nats-inbox is used, set it, and say which role by --role", "these credentials get no answers: they may subscribe neither to %s", strings.Join(inboxes(x.config), " nor to "))
+	}
+	for _, role := range may {
+		err = errors.Join(err, x.rightsAs(ctx, role))
+	}
+	if err != nil {
+		x.unopened(err)
+		return nil
+	}
+	return may
+}
+
+// inbox is where the answers to a role come.
+func inbox(c boot.Config, role string) string { return "_INBOX_" + c.Prefix + "_" + role + ".>" }
+
+func inboxes(c boot.Config) (list []string) {
+	for _, role := range roles {
+		list = append(list, inbox(c, role))
+	}
+	return list
+}
+
+// rolesOf are the roles whose answers the credentials may hear, or the one that is named.
+func (x *examination) rolesOf(ctx context.Context) (list []string, err error) {
+	if x.role != "" {
+		return []string{x.role}, nil
+	}
+	if x.config.NATSInbox != "" {
+		return roles, nil // which does not tell them apart
+	}
+	var all []right
+	for _, subject := range inboxes(x.config) {
+		all = append(all, right{subject: subject, subscribe: true})
+	}
+	lacking, err := x.config.Lacking(ctx, rights(all), discard())
+	if err != nil {
+		return nil, err
+	}
+	lacks := lackingOf(all, lacking)
+	for i, role := range roles {
+		if !slices.Contains(lacks, all[i]) {
+			list = append(list, role)
+		}
+	}
+	return list, nil
+}
+
+// rightsAs tries what one role needs.
+func (x *examination) rightsAs(ctx context.Context, role string) error {
+	all, err := rightsOf(role, x.config)
+	if err != nil {
+		return err
+	}
+	needed := all[:0:0]
+	for _, r := range all {
+		if own := x.config.NATSInbox; own != "" && r.subscribe && r.subject == inbox(x.config, role) {
+			r.subject = own + ".>"
+		}
+		if x.config.EraseAfter == 0 && strings.HasPrefix(r.subject, "$JS.API.STREAM.PURGE.") {
+			continue
+		}
+		needed = append(needed, r)
+	}
+	lacking, err := x.config.Lacking(ctx, rights(needed), discard())
+	if err != nil {
+		return err
+	}
+	lacks := lackingOf(needed, lacking)
+	for _, r := range lacks {
+		x.lacks(role, r)
+	}
+	if len(lacks) == 0 {
+		x.add("rights", stateOK, "", "the credentials may do all that the role %s needs: %d permissions were tried", role, len(needed))
+	}
+	return nil
+}
+
+// lacks notes a right that is missing.
+func (x *examination) lacks(role string, r right) {
+	state, verb, list := stateFailure, "publish on", "publish"
+	if r.spared() {
+		state = stateWarning
+	}
+	if r.subscribe {
+		verb, list = "subscribe to", "subscribe"
+	}
+	why := ""
+	if r.why != "" {
+		why = " (" + r.why + ")"
+	}
+	x.add("rights", state, "allow it under "+list+" of this user, as deploy/nats/"+role+".conf does, and in exports.conf and imports.conf where apis have an account of their own: docs/nats.md", "the role %s may not %s %s%s", role, verb, r.subject, why)
+}
