@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"tidings/schema"
 	"tidings/xmltree"
@@ -40,8 +39,9 @@ type operation struct {
 	wakes    string     // of kindPull: the subscription whose events it tells
 	batch    *operation // of kindSubmit: what does the same at once
 
-	start, end string       // what stands around the result in an answer
-	size       atomic.Int32 // how large the next answer will be, as far as that can be guessed
+	start, end string // what stands around the result in an answer
+	size       likely // of answers
+	asked      likely // of variables
 }
 
 // resultName is the one child of every response element, and the alias of the

@@ -16,7 +16,6 @@ type decoder struct {
 	parts     []*part      // what may stand in top
 	top       xmltree.Elem // the element that is read; paths begin inside of it
 	out       []byte
-	marks     []mark // for each part of the objects that are being read, the innermost last
 }
 
 // mark is what has come of a part.
@@ -30,13 +29,14 @@ const (
 // variables decodes the payload of an operation.
 func (c *contract) variables(op *operation, payload xmltree.Elem) ([]byte, error) {
 	from, to := payload.Span()
-	return c.decode(op, payload, to-from)
+	out, err := c.decode(op, payload, op.asked.room(64+to-from))
+	op.asked.was(len(out))
+	return out, err
 }
 
-// decode is variables, with an idea of how many bytes there will be.
-func (c *contract) decode(op *operation, payload xmltree.Elem, likely int) ([]byte, error) {
-	var marks [64]mark
-	d := decoder{namespace: c.namespace, parts: op.args, top: payload, out: make([]byte, 0, 64+likely), marks: marks[:0]}
+// decode is variables, with room for so many bytes at first.
+func (c *contract) decode(op *operation, payload xmltree.Elem, room int) ([]byte, error) {
+	d := decoder{namespace: c.namespace, parts: op.args, top: payload, out: make([]byte, 0, room)}
 	err := d.object(op.args, payload)
 	return d.out, err
 }
@@ -48,32 +48,32 @@ func (d *decoder) object(parts []*part, e xmltree.Elem) error {
 	if !e.Blank() {
 		return fault.Input(d.where(e), "there is text where elements are expected")
 	}
-	from := len(d.marks) // of those inside of it, which make d.marks longer, nothing stays
-	for range parts {
-		d.marks = append(d.marks, 0)
+	var few [32]mark // the room for those of most objects
+	marks := few[:]
+	if len(parts) > len(few) {
+		marks = make([]mark, len(parts))
 	}
-	clears, err := d.members(parts, from, e)
+	clears, err := d.members(parts, marks, e)
 	if err != nil {
 		return err
 	}
 	for i, p := range parts {
-		if d.marks[from+i]&markGiven == 0 && !p.optional {
+		if marks[i]&markGiven == 0 && !p.optional {
 			return fault.Input(d.below(e, p.name), "the element is missing")
 		}
 	}
 	if clears.Exists() {
-		if err := d.clear(parts, d.marks[from:], clears); err != nil {
+		if err := d.clear(parts, marks, clears); err != nil {
 			return err
 		}
 	}
-	d.marks = d.marks[:from]
 	d.out = append(d.out, '}')
 	return nil
 }
 
-// members writes what is given of the parts of an object, whose marks begin at
-// from. It returns the element that names those to clear, if there is one.
-func (d *decoder) members(parts []*part, from int, e xmltree.Elem) (clears xmltree.Elem, err error) {
+// members writes what is given of the parts of an object, and marks them. It returns
+// the element that names those to clear, if there is one.
+func (d *decoder) members(parts []*part, marks []mark, e xmltree.Elem) (clears xmltree.Elem, err error) {
 	d.out = append(d.out, '{')
 	next := 0
 	for child := range e.Children() {
@@ -82,10 +82,10 @@ func (d *decoder) members(parts []*part, from int, e xmltree.Elem) (clears xmltr
 			return clears, d.unknown(parts, child)
 		}
 		next = i + 1
-		if d.marks[from+i]&markSeen != 0 {
+		if marks[i]&markSeen != 0 {
 			return clears, fault.Input(d.where(child), "the element is given twice")
 		}
-		d.marks[from+i] = markSeen
+		marks[i] = markSeen
 		null, err := d.isNil(child)
 		switch {
 		case err != nil:
@@ -93,13 +93,13 @@ func (d *decoder) members(parts []*part, from int, e xmltree.Elem) (clears xmltr
 		case null: // means "not given"
 			continue
 		}
-		d.marks[from+i] |= markGiven
+		marks[i] |= markGiven
 		switch p := parts[i]; {
 		case p.clears:
 			clears = child
 		case p.aside:
 		default:
-			d.member(p.member())
+			d.member(p)
 			if err := d.value(p.typ, child); err != nil {
 				return clears, err
 			}
@@ -108,16 +108,19 @@ func (d *decoder) members(parts []*part, from int, e xmltree.Elem) (clears xmltr
 	return clears, nil
 }
 
-func (d *decoder) member(name string) {
+func (d *decoder) member(p *part) {
 	if last := d.out[len(d.out)-1]; last != '{' {
 		d.out = append(d.out, ',')
 	}
-	d.out = append(append(append(d.out, '"'), name...), `":`...)
+	d.out = append(d.out, p.asked...)
 }
 
 // find returns the index of the part that e is, -1 for none. It looks from next
 // on first: most clients write the elements in their order.
 func (d *decoder) find(parts []*part, next int, e xmltree.Elem) int {
+	if next < len(parts) && e.Is(d.namespace, parts[next].name) {
+		return next
+	}
 	n := e.Name()
 	if n.Space != "" && n.Space != d.namespace {
 		return -1
@@ -255,7 +258,7 @@ func (d *decoder) clear(parts []*part, marks []mark, e xmltree.Elem) error {
 			return fault.Input(d.where(e), "the field %s is given a value, or cleared, already", field)
 		}
 		marks[i] |= markGiven
-		d.member(parts[i].member())
+		d.member(parts[i])
 		d.out = append(d.out, "null"...)
 	}
 	return nil

@@ -74,7 +74,7 @@ func (c *contract) begin(op *operation, r *request, errors []resultError, size i
 	if len(errors) > 0 {
 		header = appendErrors(header, errors)
 	}
-	out := make([]byte, 0, max(512+size+size/2+len(header), int(op.size.Load())))
+	out := make([]byte, 0, max(512+size+size/2+len(header), op.size.room(0)))
 	out = append(out, c.opening[r.version]...)
 	out = appendHeader(out, header)
 	return append(out, op.start...)
@@ -83,7 +83,7 @@ func (c *contract) begin(op *operation, r *request, errors []resultError, size i
 // end writes what follows the result.
 func (c *contract) end(op *operation, out []byte) []byte {
 	out = append(out, op.end...)
-	op.size.Store(int32(min(len(out)+len(out)/8, 16<<10))) // the next one is often as large
+	op.size.was(len(out))
 	return out
 }
 
@@ -137,8 +137,8 @@ func (t *xsdType) append(out []byte, r *jsonReader) ([]byte, error) {
 		return t.appendCustomary(out, r)
 	}
 	if r.peek() == '"' {
-		if text, ok := r.literally(); ok {
-			return append(out, text...), nil
+		if text, ok := r.appendText(out); ok {
+			return text, nil
 		}
 		text, err := r.string()
 		if err != nil {
@@ -181,8 +181,8 @@ func (t *xsdType) appendObject(out []byte, r *jsonReader) ([]byte, error) {
 			}
 		}
 		if f.plain {
-			if text, ok := r.literally(); ok {
-				out = append(append(append(out, f.start...), text...), f.end...)
+			if text, ok := r.appendText(append(out, f.start...)); ok {
+				out = append(text, f.end...)
 				continue
 			}
 		}

@@ -19,6 +19,7 @@ func NotInLocks() []string {
 	known := map[string]bool{
 		"operation.headed": true, // by the service's settings
 		"operation.size":   true, // guessed anew
+		"operation.asked":  true,
 		"operation.start":  true, // written anew, as what follows
 		"operation.end":    true,
 		"part.written":     true,

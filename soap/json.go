@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"tidings/xmltree"
 )
 
 // jsonReader walks over JSON once, forward, without building anything. The JSON
@@ -109,32 +111,47 @@ func (r *jsonReader) comes(first bool, key string) bool {
 	return true
 }
 
-// literally consumes the string that comes next without any white space, if there is
-// one and it stands for itself in XML as well: it is of ASCII, without escapes and
-// without < > &. It looks at eight bytes at a time, as the scanner of xmltree does.
-func (r *jsonReader) literally() (text []byte, ok bool) {
-	if r.pos == len(r.data) || r.data[r.pos] != '"' {
-		return nil, false
+// appendText consumes the string that comes next without any white space, if there is
+// one of ASCII without escapes, and appends it as text of XML. Otherwise it is not ok,
+// and nothing is consumed.
+func (r *jsonReader) appendText(out []byte) (text []byte, ok bool) {
+	from := r.pos + 1
+	if from > len(r.data) || r.data[r.pos] != '"' {
+		return out, false
 	}
-	data := r.data[r.pos+1:]
-	i := 0
-	for ; i+8 <= len(data); i += 8 {
-		x := binary.LittleEndian.Uint64(data[i : i+8])
+	for at := from; ; at++ {
+		if at = r.stop(at); at == len(r.data) {
+			return out, false
+		}
+		switch r.data[at] {
+		case '"':
+			r.pos = at + 1
+			return append(out, r.data[from:at]...), true
+		case '<', '>', '&':
+			out = xmltree.AppendText(append(out, r.data[from:at]...), r.data[at:at+1])
+			from = at + 1
+		default:
+			return out, false
+		}
+	}
+}
+
+// stop is where the first byte from a place on is that does not stand for itself in
+// both a string of JSON and the text of XML, or is not of ASCII. It looks at eight
+// bytes at a time, as the scanner of xmltree does.
+func (r *jsonReader) stop(at int) int {
+	for ; at+8 <= len(r.data); at += 8 {
+		x := binary.LittleEndian.Uint64(r.data[at : at+8])
 		angle, quote, back := (x|ones*2)^ones*'>', (x|ones*4)^ones*'&', x^ones*'\\'
 		found := (x | (x - ones*' ') | (angle - ones) | (quote - ones) | (back - ones)) & highs
 		if found != 0 {
-			i += bits.TrailingZeros64(found) >> 3
-			break
+			return at + bits.TrailingZeros64(found)>>3
 		}
 	}
-	for i < len(data) && literal[data[i]] {
-		i++
+	for at < len(r.data) && literal[r.data[at]] {
+		at++
 	}
-	if i == len(data) || data[i] != '"' {
-		return nil, false
-	}
-	r.pos += i + 2
-	return data[:i], true
+	return at
 }
 
 // Eight bytes of one value; the high bits of eight bytes.

@@ -25,7 +25,7 @@ func (s *scanner) text(from int) (at int, err error) {
 	if !cooked {
 		return at, nil
 	}
-	e, err := s.cook(ends{uint32(from), uint32(at), false}, false)
+	e, err := s.cook(ends{uint32(from), uint32(at)}, false)
 	if err != nil {
 		return at, err
 	}
@@ -74,7 +74,7 @@ func (s *scanner) declaration(at int) (after int, err error) {
 	if err := plain(from, raw); err != nil {
 		return at, err
 	}
-	e := ends{uint32(from), uint32(from + n), false}
+	e := ends{uint32(from), uint32(from + n)}
 	if strings.Contains(raw, "\r") {
 		e = s.add(strings.ReplaceAll(strings.ReplaceAll(raw, "\r\n", "\n"), "\r", "\n"))
 	}
@@ -119,8 +119,7 @@ func plain(at int, raw string) error {
 // cook resolves references and normalises line ends, and white space as well
 // in an attribute.
 func (s *scanner) cook(raw ends, attribute bool) (ends, error) {
-	from, text := s.cooked.Len(), s.src[raw.from:raw.to]
-	s.cooked.Grow(len(text))
+	from, text := s.buf.Len(), s.src[raw.from:raw.to]
 	done := 0 // so many bytes of the text are cooked
 	for i := 0; i < len(text); {
 		r, n := ' ', 1
@@ -141,20 +140,20 @@ func (s *scanner) cook(raw ends, attribute bool) (ends, error) {
 			i++
 			continue
 		}
-		s.cooked.WriteString(text[done:i])
-		s.cooked.WriteRune(r)
+		s.buf.WriteString(text[done:i])
+		s.buf.WriteRune(r)
 		i += n
 		done = i
 	}
-	s.cooked.WriteString(text[done:])
-	return ends{uint32(from), uint32(s.cooked.Len()), true}, nil
+	s.buf.WriteString(text[done:])
+	return ends{uint32(from), uint32(s.buf.Len())}, nil
 }
 
 // add keeps a text that the source does not hold.
 func (s *scanner) add(text string) ends {
-	from := s.cooked.Len()
-	s.cooked.WriteString(text)
-	return ends{uint32(from), uint32(s.cooked.Len()), true}
+	from := s.buf.Len()
+	s.buf.WriteString(text)
+	return ends{uint32(from), uint32(s.buf.Len())}
 }
 
 // reference reads the reference that s begins with. A length of 0 means that it

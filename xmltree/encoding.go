@@ -70,34 +70,24 @@ func encodingOf(data []byte, charset string) (encoding, []byte, error) {
 	return enc, data, nil
 }
 
-// decode returns the document in UTF-8, with the padding; one that is said to be in
-// UTF-8 as it is.
+// decode returns the document in UTF-8; one that is said to be in UTF-8 as it is.
 // What is no character of another encoding is refused, and so is a document that is
 // larger than most in either form.
-func (enc encoding) decode(data []byte, most int) (string, error) {
+func (enc encoding) decode(data []byte, most int) ([]byte, error) {
 	switch enc {
 	case asDeclared, isUTF8:
-		return padded(data), nil
+		return data, nil
 	case isASCII:
 		if i := slices.IndexFunc(data, func(b byte) bool { return b >= utf8.RuneSelf }); i >= 0 {
-			return "", fault.New(fault.BadRequest, "byte %d is not of the encoding US-ASCII", i)
+			return nil, fault.New(fault.BadRequest, "byte %d is not of the encoding US-ASCII", i)
 		}
-		return padded(data), nil
+		return data, nil
 	case isUTF16BE:
 		return decodeUTF16(data, binary.BigEndian, most)
 	case isUTF16LE:
 		return decodeUTF16(data, binary.LittleEndian, most)
 	}
 	return enc.decodeBytes(data, most)
-}
-
-// padded is a copy of a document with the padding.
-func padded(doc []byte) string {
-	var out strings.Builder
-	out.Grow(len(doc) + len(padding))
-	out.Write(doc)
-	out.WriteString(padding)
-	return out.String()
 }
 
 // ascii reports whether all characters of a document are of US-ASCII.
@@ -130,20 +120,20 @@ func allowed(src string) error {
 }
 
 // decodeBytes reads an encoding of one byte a character.
-func (enc encoding) decodeBytes(data []byte, most int) (string, error) {
+func (enc encoding) decodeBytes(data []byte, most int) ([]byte, error) {
 	out := make([]byte, 0, min(len(data)+len(data)/8, most))
 	for i, b := range data {
 		r := rune(b)
 		if enc == isWindows1252 && b >= 0x80 && b < 0xA0 {
 			if r = windows1252[b-0x80]; r == 0 {
-				return "", fault.New(fault.BadRequest, "byte %d, %#02x, is not of the encoding Windows-1252", i, b)
+				return nil, fault.New(fault.BadRequest, "byte %d, %#02x, is not of the encoding Windows-1252", i, b)
 			}
 		}
 		if out = utf8.AppendRune(out, r); len(out) > most {
-			return "", tooLarge(most)
+			return nil, tooLarge(most)
 		}
 	}
-	return padded(out), nil
+	return out, nil
 }
 
 // windows1252 are the characters of the bytes 0x80 to 0x9F, 0 for none.
@@ -152,9 +142,9 @@ var windows1252 = [...]rune{
 	0, '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', 0, 'ž', 'Ÿ',
 }
 
-func decodeUTF16(data []byte, order binary.ByteOrder, most int) (string, error) {
+func decodeUTF16(data []byte, order binary.ByteOrder, most int) ([]byte, error) {
 	if len(data)%2 != 0 {
-		return "", fault.New(fault.BadRequest, "the envelope is not valid UTF-16: half a character is at its end")
+		return nil, fault.New(fault.BadRequest, "the envelope is not valid UTF-16: half a character is at its end")
 	}
 	out := make([]byte, 0, min(len(data)/2+len(data)/16, most))
 	for i := 0; i < len(data); i += 2 {
@@ -165,15 +155,15 @@ func decodeUTF16(data []byte, order binary.ByteOrder, most int) (string, error) 
 				low = rune(order.Uint16(data[i+2:]))
 			}
 			if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
-				return "", fault.New(fault.BadRequest, "the envelope is not valid UTF-16: a surrogate stands alone at byte %d", i)
+				return nil, fault.New(fault.BadRequest, "the envelope is not valid UTF-16: a surrogate stands alone at byte %d", i)
 			}
 			i += 2
 		}
 		if out = utf8.AppendRune(out, r); len(out) > most {
-			return "", tooLarge(most)
+			return nil, tooLarge(most)
 		}
 	}
-	return padded(out), nil
+	return out, nil
 }
 
 func tooLarge(most int) error {

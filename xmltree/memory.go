@@ -2,7 +2,6 @@ package xmltree
 
 import (
 	"math"
-	"strings"
 	"sync"
 )
 
@@ -22,20 +21,15 @@ func (m *Memory) Scan(t *Tree, data []byte, charset string, most int) error {
 	if len(data) > min(most, math.MaxInt32) { // places are of 32 bits
 		return tooLarge(most)
 	}
-	src, declared, err := readProlog(data, charset, most)
-	if err != nil {
-		return err
-	}
 	s := m.give()
 	if s == nil {
-		s = &scanner{parts: parts{nodes: make([]node, 0, likelyNodes(src))}, memory: m}
+		s = &scanner{memory: m}
 	}
-	s.src, s.end = src, len(src)-len(padding)
-	if err := s.document(declared); err != nil {
+	if err := s.read(data, charset, most); err != nil {
 		m.take(s)
 		return err
 	}
-	*t = Tree{src: src[:s.end], cooked: s.cooked.String(), parts: &s.parts, made: s}
+	*t = Tree{text: s.buf.String(), size: s.end, parts: &s.parts, made: s}
 	return nil
 }
 
@@ -46,12 +40,6 @@ func (m *Memory) give() *scanner {
 	}
 	s, _ := m.pool.Get().(*scanner)
 	return s
-}
-
-// likelyNodes is how many nodes there are room for at first: most elements have
-// two tags.
-func likelyNodes(src string) int {
-	return min(2+strings.Count(src, "<")/2, 16+len(src)/16)
 }
 
 // Release gives the memory of a tree back. No Elem of the tree may be used after
@@ -69,7 +57,8 @@ func (m *Memory) take(s *scanner) {
 	if m == nil || max(cap(s.nodes), cap(s.attrs), cap(s.declarations)) > maxKept {
 		return
 	}
-	s.src, s.cooked = "", strings.Builder{}
+	s.buf.Reset()
+	s.src = ""
 	s.nodes, s.attrs, s.declarations, s.scope = s.nodes[:0], s.attrs[:0], s.declarations[:0], s.scope[:0]
 	s.depth, s.elements, s.comments = 0, 0, 0
 	m.pool.Put(s)

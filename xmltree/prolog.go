@@ -7,28 +7,32 @@ import (
 	"tidings/fault"
 )
 
-// readProlog finds out the encoding, converts the document to UTF-8 and reads
-// the XML declaration. It returns the document, with the padding, and the position
-// after the declaration. A byte order mark outranks the charset of the media type, and that
-// the declaration.
-func readProlog(data []byte, charset string, most int) (src string, after int, err error) {
+// readProlog finds out the encoding, writes the document to text in UTF-8, with the
+// padding after it, and reads the XML declaration. It returns the position after
+// that. A byte order mark outranks the charset of the media type, and that the
+// declaration.
+func readProlog(text *strings.Builder, data []byte, charset string, most int) (after int, err error) {
 	enc, data, err := encodingOf(data, charset)
 	if err != nil {
-		return "", 0, err
+		return 0, err
 	}
 	if enc == asDeclared {
 		if enc, err = declaredEncoding(data); err != nil {
-			return "", 0, err
+			return 0, err
 		}
 	}
-	if src, err = enc.decode(data, most); err != nil {
-		return "", 0, err
+	if data, err = enc.decode(data, most); err != nil {
+		return 0, err
 	}
+	text.Grow(len(data) + len(padding) + len(data)/32)
+	text.Write(data)
+	text.WriteString(padding)
+	src := text.String()
 	if err := allowed(src); err != nil {
-		return "", 0, err
+		return 0, err
 	}
 	_, after, err = readDeclaration(src)
-	return src, after, err
+	return after, err
 }
 
 // declaredEncoding reads the encoding out of a declaration in ASCII. Without one
@@ -81,7 +85,10 @@ func readDeclaration(src string) (encoding string, after int, err error) {
 	if end < 0 || strings.Contains(src[:end], "&") {
 		return "", 0, badDeclaration("it is malformed")
 	}
-	s := &scanner{src: src[:end] + padding, end: end}
+	s := &scanner{end: end}
+	s.buf.WriteString(src[:end])
+	s.buf.WriteString(padding)
+	s.src = s.buf.String()
 	at := len(begin)
 	allowed := []string{"version", "encoding", "standalone"}
 	for first := true; ; first = false {

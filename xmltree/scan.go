@@ -30,10 +30,10 @@ func ScanWithin(data []byte, charset string, most int) (*Tree, error) {
 // scanner walks over src once. Nodes are appended in document order. Its methods
 // take the place in src that they read at, and return the one after what they read.
 type scanner struct {
-	src string // the document, and the padding
-	end int    // of the document
+	buf strings.Builder // the document, the padding, and the values that it does not hold literally
+	src string          // the document, and the padding
+	end int             // of the document
 	parts
-	cooked   strings.Builder
 	scope    []binding           // those of the innermost element last
 	open     [maxDepth + 1]frame // the first is the document's
 	depth    int
@@ -46,6 +46,19 @@ type scanner struct {
 type frame struct {
 	node   uint32
 	scopes int32 // how many declarations are in scope outside the element
+}
+
+func (s *scanner) read(data []byte, charset string, most int) error {
+	at, err := readProlog(&s.buf, data, charset, most)
+	if err != nil {
+		return err
+	}
+	s.src = s.buf.String()
+	s.end = len(s.src) - len(padding)
+	if s.nodes == nil {
+		s.nodes = make([]node, 0, min(2+strings.Count(s.src, "<")/2, 16+len(s.src)/16)) // most elements have two tags
+	}
+	return s.document(at)
 }
 
 func (s *scanner) document(at int) (err error) {
@@ -85,24 +98,12 @@ func (s *scanner) gap(from, end int, e ends) error {
 	if len(s.nodes) == maxNodes {
 		return refuse(from, "there are more than %d elements and pieces of text", maxNodes)
 	}
-	n := node{from: uint32(from), end: uint32(end), inner: e.from, close: e.to, after: uint32(len(s.nodes) + 1)}
-	if e.cooked {
-		n.count = isCooked
-	}
-	s.nodes = append(s.nodes, n)
+	s.nodes = append(s.nodes, node{from: uint32(from), end: uint32(end), inner: e.from, close: e.to, after: uint32(len(s.nodes) + 1)})
 	return nil
 }
 
-// ends are where a value begins and ends: in the source, or among the cooked ones.
-type ends struct {
-	from, to uint32
-	cooked   bool
-}
+// ends are where a value begins and ends: in the source, or after it.
+type ends struct{ from, to uint32 }
 
-// value is what ends stand for, as it is before the tree is whole.
-func (s *scanner) value(e ends) string {
-	if e.cooked {
-		return s.cooked.String()[e.from:e.to]
-	}
-	return s.src[e.from:e.to]
-}
+// value is what ends stand for.
+func (s *scanner) value(e ends) string { return s.buf.String()[e.from:e.to] }

@@ -70,7 +70,7 @@ func (s *scanner) declare(at, outer, from, end int, value ends) error {
 			return refuse(at, "an element declares the prefix %q twice", prefix)
 		}
 	}
-	s.declarations = append(s.declarations, declaration{element: uint32(len(s.nodes) - 1), at: uint32(from), from: value.from, to: value.to, prefix: uint8(len(prefix)), cooked: value.cooked})
+	s.declarations = append(s.declarations, declaration{element: uint32(len(s.nodes) - 1), at: uint32(from), from: value.from, to: value.to, prefix: uint8(len(prefix))})
 	s.scope = append(s.scope, binding{key, spaceID(len(s.declarations))})
 	return nil
 }

@@ -1,6 +1,7 @@
 package xmltree
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -14,9 +15,8 @@ func (s *scanner) startTag(from int) (at int, err error) {
 	if err != nil {
 		return at, err
 	}
-	self := uint32(len(s.nodes))
-	s.nodes = append(s.nodes, node{from: uint32(from), after: self + 1, parent: s.open[s.depth].node, attrs: uint32(len(s.attrs)), name: name, prefix: prefix})
-	n := &s.nodes[self]
+	n, self := s.element(from)
+	n.name, n.prefix = name, prefix
 	outer, empty := len(s.scope), false
 	if s.src[at] == '>' {
 		at++
@@ -35,6 +35,18 @@ func (s *scanner) startTag(from int) (at int, err error) {
 	s.depth++
 	s.open[s.depth] = frame{node: self, scopes: int32(outer)}
 	return at, nil
+}
+
+// element appends one, whose ends and namespace are still to come.
+func (s *scanner) element(from int) (n *node, self uint32) {
+	at := len(s.nodes)
+	if at == cap(s.nodes) {
+		s.nodes = slices.Grow(s.nodes, 1)
+	}
+	s.nodes = s.nodes[:at+1]
+	n = &s.nodes[at]
+	n.from, n.parent, n.attrs, n.after, n.count = uint32(from), s.open[s.depth].node, uint32(len(s.attrs)), uint32(at+1), 0
+	return n, uint32(at)
 }
 
 // excess says why there may be no element at a place.
@@ -101,7 +113,7 @@ func (s *scanner) attribute(from, outer int) (at int, err error) {
 			return at, s.declare(at, outer, from+len("xmlns:"), end, value)
 		}
 	}
-	s.attrs = append(s.attrs, attr{at: uint32(from), from: value.from, to: value.to, name: name, prefix: prefix, cooked: value.cooked})
+	s.attrs = append(s.attrs, attr{at: uint32(from), from: value.from, to: value.to, name: name, prefix: prefix})
 	return at, nil
 }
 
@@ -118,7 +130,7 @@ func (s *scanner) quoted(at int) (after int, value ends, err error) {
 		at = stop(s.src, at, quote)
 		switch c := s.src[at]; {
 		case c == quote:
-			value = ends{uint32(from), uint32(at), false}
+			value = ends{uint32(from), uint32(at)}
 			if cooked {
 				value, err = s.cook(value, true)
 			}
@@ -159,7 +171,7 @@ func (s *scanner) qualify(at int, n *node) (err error) {
 
 // alike reports whether two attributes have one expanded name.
 func (s *scanner) alike(a, b *attr) bool {
-	t := Tree{src: s.src, cooked: s.cooked.String(), parts: &s.parts}
+	t := Tree{text: s.buf.String(), parts: &s.parts}
 	return t.attrLocal(a) == t.attrLocal(b) && (a.space == b.space || t.uri(a.space) == t.uri(b.space))
 }
 

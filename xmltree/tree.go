@@ -11,12 +11,12 @@ type Name struct{ Space, Local string }
 // Tree is a scanned document. Its strings share the memory of the source
 // wherever the source held the value literally. It is never changed after scan.
 //
-// Nodes, attributes and declarations are places in the source. They hold no
+// Nodes, attributes and declarations are places in the text. They hold no
 // pointers, so a document of any size is a few objects for the garbage collector,
 // and it looks into none but the smallest.
 type Tree struct {
-	src    string
-	cooked string // the values that the source does not hold literally, one after the other
+	text   string // the source, and after it the values that it does not hold literally
+	size   int    // bytes of the source
 	*parts        // nil once the tree is released
 	made   *scanner
 }
@@ -36,28 +36,25 @@ type parts struct {
 // What is inside of an element follows it, up to the node that after names.
 type node struct {
 	from, end    uint32  // where it begins in the source, and where what follows it does
-	inner, close uint32  // where an element's content begins and ends; where a gap's text does
+	inner, close uint32  // where an element's content begins and ends; where a gap's text does, in the source or after it
 	after        uint32  // the node that follows this one and all inside of it
 	parent       uint32  // of an element: the one around it
 	attrs        uint32  // of an element: its first attribute
 	space        spaceID // of an element
 	name         uint16  // bytes of an element's name as written, which begins after the <
 	prefix       uint8   // bytes of the name before its local part, the colon included
-	count        uint8   // of an element: how many attributes it has, and the bit hasText; of a gap: isCooked
+	count        uint8   // of an element: how many attributes it has, and the bit hasText
 }
 
-const (
-	hasText  uint8 = 1 << 7 // text of an element's own is more than white space, or may be
-	isCooked uint8 = 1 << 7 // a gap's text is in Tree.cooked, not in the source
-)
+// hasText says that the text of an element's own is more than white space, or may be.
+const hasText uint8 = 1 << 7
 
 type attr struct {
 	at       uint32 // where its name begins
-	from, to uint32 // its value
+	from, to uint32 // its value, in the source or after it
 	space    spaceID
 	name     uint16 // as of a node
 	prefix   uint8
-	cooked   bool // the value's places are of Tree.cooked
 }
 
 // spaceID is a namespace: a declaration, counted from 1, or one of those below.
@@ -72,7 +69,8 @@ const (
 func (t *Tree) uri(id spaceID) string {
 	switch {
 	case id > 0:
-		return t.declarations[id-1].uri(t)
+		d := &t.declarations[id-1]
+		return t.text[d.from:d.to]
 	case id == xmlSpace:
 		return xmlNS
 	}
@@ -81,25 +79,14 @@ func (t *Tree) uri(id spaceID) string {
 
 // local is the local part of an element's name.
 func (t *Tree) local(n *node) string {
-	return t.src[n.from+1+uint32(n.prefix) : n.from+1+uint32(n.name)]
+	return t.text[n.from+1+uint32(n.prefix) : n.from+1+uint32(n.name)]
 }
 
-// text is what some places hold, of the source or of the cooked values.
-func (t *Tree) text(from, to uint32, cooked bool) string {
-	if cooked {
-		return t.cooked[from:to]
-	}
-	return t.src[from:to]
-}
-
-// gap is the text of a gap.
-func (t *Tree) gap(n *node) string { return t.text(n.inner, n.close, n.count&isCooked != 0) }
-
-func (t *Tree) attrLocal(a *attr) string { return t.src[a.at+uint32(a.prefix) : a.at+uint32(a.name)] }
+func (t *Tree) attrLocal(a *attr) string { return t.text[a.at+uint32(a.prefix) : a.at+uint32(a.name)] }
 
 func (t *Tree) attrName(a *attr) Name { return Name{t.uri(a.space), t.attrLocal(a)} }
 
-func (t *Tree) attrValue(a *attr) string { return t.text(a.from, a.to, a.cooked) }
+func (t *Tree) attrValue(a *attr) string { return t.text[a.from:a.to] }
 
 // attrsOf are the attributes of an element.
 func (t *Tree) attrsOf(n *node) []attr { return t.attrs[n.attrs : n.attrs+uint32(n.count&^hasText)] }
@@ -152,19 +139,19 @@ func (e Elem) Nodes() iter.Seq2[Elem, string] {
 		literal := n.inner // where text begins that was not yielded yet
 		for i := e.at + 1; i < n.after; i = t.nodes[i].after {
 			c := &t.nodes[i]
-			if literal < c.from && !yield(Elem{}, t.src[literal:c.from]) {
+			if literal < c.from && !yield(Elem{}, t.text[literal:c.from]) {
 				return
 			}
 			literal = c.end
 			if c.name != 0 && !yield(Elem{t, i}, "") {
 				return
 			}
-			if c.name == 0 && c.inner < c.close && !yield(Elem{}, t.gap(c)) {
+			if c.name == 0 && c.inner < c.close && !yield(Elem{}, t.text[c.inner:c.close]) {
 				return
 			}
 		}
 		if literal < n.close {
-			yield(Elem{}, t.src[literal:n.close])
+			yield(Elem{}, t.text[literal:n.close])
 		}
 	}
 }
@@ -175,7 +162,7 @@ func (e Elem) plain() (text string, ok bool) {
 	if n.after != e.at+1 {
 		return "", false
 	}
-	return e.tree.src[n.inner:n.close], true
+	return e.tree.text[n.inner:n.close], true
 }
 
 // Text is the element's own character data, joined: comments, CDATA borders and

@@ -19,7 +19,7 @@ type Attribute struct {
 // Source is the scanned document in UTF-8, without its byte order mark; its XML
 // declaration may still name the encoding that it came in. The places that Span
 // and Inner name are bytes of it.
-func (t *Tree) Source() string { return t.src }
+func (t *Tree) Source() string { return t.text[:t.size] }
 
 // Parent is the element around e; the root has none.
 func (e Elem) Parent() Elem {
@@ -32,7 +32,7 @@ func (e Elem) Parent() Elem {
 // Prefix is the prefix of the element's name as written, empty for none.
 func (e Elem) Prefix() string {
 	n := e.node()
-	return prefixOf(e.tree.src[n.from+1:], n.prefix)
+	return prefixOf(e.tree.text[n.from+1:], n.prefix)
 }
 
 // prefixOf is the prefix of a name that begins with n bytes before its local part.
@@ -65,7 +65,7 @@ func (e Elem) Attributes() iter.Seq[Attribute] {
 		attrs := t.attrsOf(e.node())
 		for i := range attrs {
 			a := &attrs[i]
-			if !yield(Attribute{Name: t.attrName(a), Prefix: prefixOf(t.src[a.at:], a.prefix), Value: t.attrValue(a)}) {
+			if !yield(Attribute{Name: t.attrName(a), Prefix: prefixOf(t.text[a.at:], a.prefix), Value: t.attrValue(a)}) {
 				return
 			}
 		}
@@ -76,15 +76,12 @@ func (e Elem) Attributes() iter.Seq[Attribute] {
 type declaration struct {
 	element  uint32 // that makes it
 	at       uint32 // where the prefix begins in the source
-	from, to uint32 // the URI
+	from, to uint32 // the URI, in the source or after it
 	prefix   uint8  // bytes of the prefix, without a colon; none of the default namespace
-	cooked   bool   // the URI's places are of Tree.cooked
 }
 
-func (d *declaration) uri(t *Tree) string { return t.text(d.from, d.to, d.cooked) }
-
 // bound is the prefix that a declaration binds, empty for the default namespace.
-func (t *Tree) bound(d *declaration) string { return t.src[d.at : d.at+uint32(d.prefix)] }
+func (t *Tree) bound(d *declaration) string { return t.text[d.at : d.at+uint32(d.prefix)] }
 
 // Declarations yields the namespace declarations of the element itself, each
 // prefix once with its URI, in order. The default namespace has the prefix "",
@@ -92,7 +89,7 @@ func (t *Tree) bound(d *declaration) string { return t.src[d.at : d.at+uint32(d.
 func (e Elem) Declarations() iter.Seq2[string, string] {
 	return func(yield func(prefix, uri string) bool) {
 		for _, d := range e.declared() {
-			if !yield(e.tree.bound(&d), d.uri(e.tree)) {
+			if !yield(e.tree.bound(&d), e.tree.text[d.from:d.to]) {
 				return
 			}
 		}
