@@ -1,7 +1,6 @@
 package xmltree
 
 import (
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -15,8 +14,9 @@ func (s *scanner) startTag(from int) (at int, err error) {
 	if err != nil {
 		return at, err
 	}
-	n, self := s.element(from)
-	n.name, n.prefix = name, prefix
+	self := uint32(len(s.nodes))
+	s.nodes = append(s.nodes, node{from: uint32(from), after: self + 1, parent: s.open[s.depth].node, attrs: uint32(len(s.attrs)), name: name, prefix: prefix})
+	n := &s.nodes[self]
 	outer, empty := len(s.scope), false
 	if s.src[at] == '>' {
 		at++
@@ -35,18 +35,6 @@ func (s *scanner) startTag(from int) (at int, err error) {
 	s.depth++
 	s.open[s.depth] = frame{node: self, scopes: int32(outer)}
 	return at, nil
-}
-
-// element appends one, whose ends and namespace are still to come.
-func (s *scanner) element(from int) (n *node, self uint32) {
-	at := len(s.nodes)
-	if at == cap(s.nodes) {
-		s.nodes = slices.Grow(s.nodes, 1)
-	}
-	s.nodes = s.nodes[:at+1]
-	n = &s.nodes[at]
-	n.from, n.parent, n.attrs, n.after, n.count = uint32(from), s.open[s.depth].node, uint32(len(s.attrs)), uint32(at+1), 0
-	return n, uint32(at)
 }
 
 // excess says why there may be no element at a place.
