@@ -42,9 +42,9 @@ func (m *Memory) give() *scanner {
 	return s
 }
 
-// Release gives the memory of a tree back. No Elem of the tree may be used after
-// that: it panics, and never shows another tree. Strings stay what they are. A tree
-// need not be released.
+// Release gives the memory of a tree back, which nobody else may be reading then. No
+// Elem of the tree may be used after that: it panics, and never shows another tree.
+// Strings stay what they are. A tree need not be released.
 func (t *Tree) Release() {
 	if s := t.made; s != nil {
 		t.parts, t.made = nil, nil
