@@ -21,8 +21,12 @@ func knowsEverySetting(t *testing.T, bin string) {
 			}
 			show := exec.CommandContext(t.Context(), filepath.Join(bin, "api"), "--print-config")
 			show.Env = environment(t, b, w.pod.Spec.Containers[0])
-			if out, err := show.CombinedOutput(); err != nil {
+			out, err := show.CombinedOutput()
+			if err != nil {
 				t.Errorf("%s: %s: %s", name, w, out)
+			}
+			if strings.Contains(string(out), "\nTIDINGS_ADMIN=127.") {
+				t.Errorf("%s: %s: no probe reaches the admin port", name, w)
 			}
 		}
 	}
