@@ -78,7 +78,7 @@ func (r Request) check() error {
 // written. The others are encoding/json's, which says what is wrong and takes
 // longer for it.
 func decodePlain(body []byte) (req Request, ok bool) {
-	if !json.Valid(body) {
+	if !rawjson.Valid(body) {
 		return Request{}, false
 	}
 	texts := [...]*string{&req.Query, &req.DocumentID, &req.QueryID, &req.OperationName}

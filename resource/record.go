@@ -21,7 +21,7 @@ var null = json.RawMessage("null")
 func membersOf(raw []byte) (members, error) {
 	m := members{}
 	escaped := false
-	if json.Valid(raw) {
+	if rawjson.Valid(raw) {
 		err := rawjson.Members(raw, func(key, value []byte) {
 			escaped = escaped || !plainText(key)
 			m[string(key)] = value

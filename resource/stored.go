@@ -3,7 +3,6 @@ package resource
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"strings"
 
 	"tidings/bus"
@@ -82,7 +81,7 @@ func (e Event) flaw() Malformed {
 }
 
 func isObject(raw []byte) bool {
-	return json.Valid(raw) && bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("{"))
+	return rawjson.Valid(raw) && bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("{"))
 }
 
 // NewestEvent returns the newest change of a record that the log keeps of those

@@ -11,7 +11,7 @@ import (
 // (encoding/json keeps numbers exact only in its Decoder, whose buffers cost
 // more than the values of most requests.)
 func Parse(raw []byte) (any, bool) {
-	if !json.Valid(raw) {
+	if !Valid(raw) {
 		return nil, false
 	}
 	value, _ := parseValid(raw, space(raw, 0))

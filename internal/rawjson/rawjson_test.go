@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"tidings/internal/rawjson"
@@ -154,4 +155,49 @@ func ambiguous(raw []byte) bool {
 		}
 		isKey = !isKey
 	}
+}
+
+// FuzzValid compares it with encoding/json.
+func FuzzValid(f *testing.F) {
+	for _, doc := range []string{
+		`{"a":[1.50,-2e3,true,null,"x\u00e9\\"],"":{},"b":[[]]}`, ` [ ] `, `{"a":}`, `{"a"}`, `{"a":1,}`, `[1,]`, `[,1]`, `01`, `-`, `-0.`, `1e`, `1E+9`,
+		`"\u12G4"`, `"\x"`, `"`, "\"\n\"", `tru`, `nul`, `{} {}`, `{"a":1 "b":2}`, `[1 2]`, `{1:2}`, "\"\xff\"", "", " ", `"\u00`, `"\`,
+	} {
+		f.Add([]byte(doc))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if got, want := rawjson.Valid(raw), json.Valid(raw); got != want {
+			t.Errorf("%q: %t", raw, got)
+		}
+	})
+}
+
+func TestValidStopsWhereEncodingJSONDoes(t *testing.T) {
+	t.Parallel()
+	for _, depth := range []int{9_999, 10_000, 10_001} {
+		for _, open := range []string{"[", `{"a":`} {
+			shut, last := "]", ""
+			if open != "[" {
+				shut, last = "}", "1"
+			}
+			raw := []byte(strings.Repeat(open, depth) + last + strings.Repeat(shut, depth))
+			if got, want := rawjson.Valid(raw), json.Valid(raw); got != want {
+				t.Errorf("%d times %s: %t", depth, open, got)
+			}
+		}
+	}
+}
+
+func BenchmarkValid(b *testing.B) {
+	doc := []byte(`{"id":"018f2b6e-7c1e-7000-8000-000000000001","authorId":"user-0001","title":"A title of some length","excerpt":null,"body":"What it says in full: a paragraph of plain text.","kind":"NOTE","tags":[],"minutes":12,"createdAt":"2026-11-21T02:57:51.123456Z"}`)
+	b.Run("here", func(b *testing.B) {
+		for b.Loop() {
+			rawjson.Valid(doc)
+		}
+	})
+	b.Run("encoding/json", func(b *testing.B) {
+		for b.Loop() {
+			json.Valid(doc)
+		}
+	})
 }
