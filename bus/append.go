@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"tidings/fault"
+	"tidings/internal/rawjson"
 )
 
 var (
@@ -133,13 +134,8 @@ func (b *Bus) commit(ctx context.Context, msgs []*nats.Msg) (uint64, error) {
 	if err != nil {
 		return 0, appendError(err)
 	}
-	var ack struct {
-		Error  *apiError `json:"error"`
-		Stream string    `json:"stream"`
-		Seq    uint64    `json:"seq"`
-		Count  int       `json:"count"`
-	}
-	if err := json.Unmarshal(resp.Data, &ack); err != nil {
+	ack, err := readAck(resp.Data)
+	if err != nil {
 		return 0, fmt.Errorf("%w: append to %s: %w", ErrUnknownOutcome, msgs[end].Subject, err)
 	}
 	if ack.Error != nil {
@@ -154,6 +150,29 @@ func (b *Bus) commit(ctx context.Context, msgs []*nats.Msg) (uint64, error) {
 		return 0, fmt.Errorf("%w: append to %s: acknowledged by stream %q, sequence %d, %d messages", ErrUnknownOutcome, msgs[end].Subject, ack.Stream, ack.Seq, ack.Count)
 	}
 	return ack.Seq, nil
+}
+
+// ack is what the stream answers to an append.
+type ack struct {
+	Error  *apiError `json:"error"`
+	Stream string    `json:"stream"`
+	Seq    uint64    `json:"seq"`
+	Count  int       `json:"count"`
+}
+
+// readAck reads an answer: one without an error, as nearly all are, without
+// encoding/json.
+func readAck(data []byte) (a ack, err error) {
+	var found [4]rawjson.Extent
+	if !rawjson.Valid(data) || !rawjson.Find(data, []string{"stream", "seq", "count", "error"}, found[:]) || found[3] != (rawjson.Extent{}) {
+		err = json.Unmarshal(data, &a)
+		return a, err
+	}
+	a.Stream = rawjson.Unquote(found[0].Of(data))
+	if a.Seq, err = strconv.ParseUint(string(found[1].Of(data)), 10, 64); err == nil && found[2] != (rawjson.Extent{}) {
+		a.Count, err = strconv.Atoi(string(found[2].Of(data)))
+	}
+	return a, err
 }
 
 // refusal is what a refusal of the log says. With several replicas, two may take

@@ -27,10 +27,15 @@ const (
 // when somebody wrote in between, waits when the log cannot be reached, and
 // looks into the log when an answer was lost. Faults as Client.Submit.
 func (w *Worker) Carry(ctx context.Context, cmd Command) (record Record, err error) {
-	done := w.work(cmd.Type, string(cmd.Verb), cmd.Once)
-	defer func() { done(err) }()
 	ctx, cancel := inTime(ctx)
 	defer cancel()
+	return w.carry(ctx, cmd)
+}
+
+// carry carries out one command; ctx ends before its caller ceases to wait.
+func (w *Worker) carry(ctx context.Context, cmd Command) (record Record, err error) {
+	done := w.work(cmd.Type, string(cmd.Verb), cmd.Once)
+	defer func() { done(err) }()
 	fresh, err := w.fresh(cmd)
 	if err != nil {
 		return Record{}, err
@@ -81,11 +86,15 @@ func (w *Worker) fresh(cmd Command) (string, error) {
 // inTime ends a little before the caller ceases to wait, so that the answer, which
 // knows what has happened, comes before.
 func inTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithDeadline(ctx, inTimeFor(ctx))
+}
+
+func inTimeFor(ctx context.Context) time.Time {
 	deadline, ok := ctx.Deadline()
 	if !ok {
-		return context.WithTimeout(ctx, commandWait)
+		return time.Now().Add(commandWait)
 	}
-	return context.WithDeadline(ctx, deadline.Add(-min(time.Until(deadline)/10, answerTime)))
+	return deadline.Add(-min(time.Until(deadline)/10, answerTime))
 }
 
 // answerTime is what an answer may take on its way.

@@ -176,9 +176,9 @@ const settled = time.Second
 // next read here sees it. The change has happened whatever the view does, so
 // the wait is short and its failure none.
 func (c *Client) settle(ctx context.Context, seq uint64) {
-	ctx, cancel := context.WithTimeout(ctx, settled)
-	defer cancel()
-	_ = c.feed.waitFor(ctx, seq) // see above
+	timer := time.NewTimer(settled)
+	defer timer.Stop()
+	_ = c.feed.waitUntil(ctx, seq, timer.C) // see above
 }
 
 // WaitFor returns when this process's view shows the log up to seq, or with

@@ -96,6 +96,9 @@ func (a asked) target(newID string) (string, error) {
 	return "", fault.New(fault.NotFound, "there is no %s with such a long id", r.Name)
 }
 
+// inputPath is what the members of an input are under.
+const inputPath = "input."
+
 // readInput takes the input apart and refuses members that the command cannot
 // use. The id and the owner are in the form in which they are kept: they are
 // compared before anything else is looked at.
@@ -126,7 +129,7 @@ func readInput(m *schema.Model, cmd Command) (asked, error) {
 		if (name != "id" && f != r.Owner) || isNull(value) {
 			continue
 		}
-		if input[name], err = check(f, value, "input."+name); err != nil {
+		if input[name], err = check(f, value, inputPath); err != nil {
 			return asked{}, err
 		}
 	}
@@ -240,7 +243,7 @@ func (d *draft) given(f *schema.Field, value json.RawMessage, a schema.Action, o
 	if rule := f.Auth[a]; rule != nil && !d.who.May(*rule, owner) {
 		return nil, &fault.Error{Code: fault.Forbidden, Field: "input." + f.Name, Message: "not allowed to set " + d.r.Name + "." + f.Name}
 	}
-	return check(f, value, "input."+f.Name)
+	return check(f, value, inputPath)
 }
 
 func (d *draft) update(current []byte) (Decision, error) {

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -49,9 +51,9 @@ type Feed struct {
 
 	applying sync.Mutex // one changes the view
 	mu       sync.Mutex
-	trouble  error         // what keeps the view from being read; nil as a rule
-	now      uint64        // the view shows the log up to here
-	moved    chan struct{} // closed when now moves; nil when nobody waits
+	trouble  error    // what keeps the view from being read; nil as a rule
+	now      uint64   // the view shows the log up to here
+	waiting  []waiter // for positions that it does not show yet
 	ring     ring
 	filled   uint64 // up to here the view may show more than its position says
 	watchers map[Watcher]struct{}
@@ -151,8 +153,7 @@ func (f *Feed) apply(ctx context.Context, in *inbox, target uint64) error {
 func (f *Feed) applyAll(ctx context.Context, messages []bus.Message) error {
 	f.applying.Lock()
 	defer f.applying.Unlock()
-	var events []Event
-	var changes []view.Change
+	events, changes := make([]Event, 0, len(messages)), make([]view.Change, 0, len(messages))
 	for _, m := range messages {
 		if e, ok := f.event(m); !ok {
 			f.leave(m)
@@ -222,10 +223,13 @@ func (f *Feed) record(events []Event, upto uint64) map[Watcher]struct{} {
 		events[i].Lost = f.ring.add(events[i]) || events[i].Lost
 	}
 	f.now = upto
-	if f.moved != nil {
-		close(f.moved)
-		f.moved = nil
-	}
+	f.waiting = slices.DeleteFunc(f.waiting, func(w waiter) bool {
+		if w.seq > upto {
+			return false
+		}
+		close(w.shown)
+		return true
+	})
 	if len(events) == 0 {
 		return nil
 	}
@@ -269,27 +273,59 @@ func (f *Feed) Succeed(next *Feed) {
 	f.next = next
 }
 
+// waiter waits for a position.
+type waiter struct {
+	seq   uint64
+	shown chan struct{} // closed when the view shows it
+}
+
 // waitFor returns nil when the view shows seq.
 func (f *Feed) waitFor(ctx context.Context, seq uint64) error {
-	for {
-		f.mu.Lock()
-		if f.now >= seq {
-			next := f.next
-			f.mu.Unlock()
-			if next != nil {
-				return next.waitFor(ctx, seq)
-			}
-			return nil
+	return f.waitUntil(ctx, seq, nil)
+}
+
+// waitUntil gives up when there is something on a channel, too. What comes after
+// this feed must show seq as well.
+func (f *Feed) waitUntil(ctx context.Context, seq uint64, over <-chan time.Time) error {
+	for ; f != nil; f = f.following() {
+		shown := f.shows(seq)
+		if shown == nil {
+			continue
 		}
-		if f.moved == nil {
-			f.moved = make(chan struct{})
-		}
-		moved := f.moved
-		f.mu.Unlock()
 		select {
-		case <-moved:
+		case <-shown:
 		case <-ctx.Done():
+			f.forget(shown)
 			return fault.Of(ctx.Err())
+		case <-over:
+			f.forget(shown)
+			return fault.Of(context.DeadlineExceeded)
 		}
 	}
+	return nil
+}
+
+func (f *Feed) following() *Feed {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.next
+}
+
+// shows returns what is closed when the view shows seq; nil: it does.
+func (f *Feed) shows(seq uint64) chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.now >= seq {
+		return nil
+	}
+	w := waiter{seq, make(chan struct{})}
+	f.waiting = append(f.waiting, w)
+	return w.shown
+}
+
+// forget takes out who does not wait any more.
+func (f *Feed) forget(shown chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.waiting = slices.DeleteFunc(f.waiting, func(w waiter) bool { return w.shown == shown })
 }

@@ -110,7 +110,7 @@ func canonical(f *schema.Field, raw []byte) ([]byte, error) {
 		return null, nil
 	}
 	if f.Object == nil {
-		return check(f, raw, f.Name)
+		return check(f, raw, "")
 	}
 	value, ok := rawjson.Parse(raw)
 	if !ok {

@@ -29,9 +29,9 @@ func (c *Client) carryHere(ctx context.Context, cmd Command) (record Record, don
 	if !validCommandID(cmd.ID) {
 		return Record{}, true, errCommandID
 	}
-	ctx, cancel := untilDone(ctx)
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), inTimeFor(ctx)) // see untilDone
 	defer cancel()
-	record, err = w.Carry(ctx, cmd)
+	record, err = w.carry(ctx, cmd)
 	if err != nil {
 		return Record{}, true, fault.Of(err)
 	}

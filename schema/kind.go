@@ -204,7 +204,7 @@ func parseInt(value any, low int64) (any, error) {
 	if low < math.MinInt32 {
 		high = math.MaxInt64
 	}
-	refused := fmt.Errorf("must be a whole number from %d to %d", low, high)
+	refused := func() error { return fmt.Errorf("must be a whole number from %d to %d", low, high) }
 	var n int64
 	switch v := value.(type) {
 	case int:
@@ -213,7 +213,7 @@ func parseInt(value any, low int64) (any, error) {
 		n = v
 	case float64:
 		if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
-			return nil, refused
+			return nil, refused()
 		}
 		n = int64(v)
 	case json.Number:
@@ -223,14 +223,14 @@ func parseInt(value any, low int64) (any, error) {
 		}
 		f, err := v.Float64()
 		if err != nil {
-			return nil, refused
+			return nil, refused()
 		}
 		return parseInt(f, low)
 	default:
-		return nil, refused
+		return nil, refused()
 	}
 	if n < low || n > high {
-		return nil, refused
+		return nil, refused()
 	}
 	return n, nil
 }

@@ -112,7 +112,7 @@ func (v *View) batch(ctx context.Context, position, upto uint64, changes []Chang
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	batch := newLayer()
+	batch := newLayer(len(changes))
 	previous := uint64(0)
 	for i := range changes {
 		c := &changes[i]

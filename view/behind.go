@@ -58,7 +58,10 @@ type row struct {
 	args  []any  // of the statement
 }
 
-func newLayer() *layer { return &layer{at: map[recordKey]int{}} }
+// newLayer returns an empty layer with room for so many records.
+func newLayer(room int) *layer {
+	return &layer{rows: make([]row, 0, room), at: make(map[recordKey]int, room)}
+}
 
 func (l *layer) put(r row) {
 	l.bytes += len(r.raw)
@@ -137,7 +140,7 @@ func (b *behind) leave() *layer {
 	if b.waiting.upto == 0 {
 		return nil
 	}
-	b.leaving, b.waiting = b.waiting, newLayer()
+	b.leaving, b.waiting = b.waiting, newLayer(len(b.waiting.rows)) // what comes is often as much
 	return b.leaving
 }
 

@@ -67,7 +67,7 @@ type asked struct {
 }
 
 func (p *Projection) batch(upto uint64, changes []Change) (*batch, error) {
-	b := &batch{upto: upto, newest: newLayer(), asks: map[*table]*asked{}}
+	b := &batch{upto: upto, newest: newLayer(0), asks: map[*table]*asked{}}
 	previous := uint64(0)
 	for _, c := range changes {
 		if c.Seq < previous || c.Seq > upto {

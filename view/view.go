@@ -104,7 +104,7 @@ func Open(ctx context.Context, model *schema.Model, logID string, opts Options) 
 		some:    make(chan struct{}, 1),
 		writing: make(chan struct{}, 1),
 		damaged: make(chan struct{}, 1),
-		behind:  behind{waiting: newLayer()},
+		behind:  behind{waiting: newLayer(0)},
 		count:   max(2, runtime.GOMAXPROCS(0)),
 		memory:  newMemory(cmp.Or(opts.Memory, 64<<20)),
 	}
