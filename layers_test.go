@@ -61,6 +61,7 @@ var doors = map[string][]string{
 	"github.com/hashicorp/golang-lru/v2": {"graphql"},
 	"github.com/nats-io/nats.go":         {"bus"},
 	"github.com/nats-io/nats-server/v2":  {"bus"},
+	"github.com/nats-io/nkeys":           {"bus"},
 	"github.com/sony/gobreaker/v2":       {"bus"},
 	"github.com/golang-jwt/jwt/v5":       {"auth"},
 	"golang.org/x/crypto":                {"auth"},

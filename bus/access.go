@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 )
 
 // Access says as whom a process comes to an external server, and how the two
@@ -97,8 +98,8 @@ func (a Access) read() (*material, error) {
 		secret      bool
 		take        func(text []byte) error
 	}{
-		{"Creds", a.Creds, true, func([]byte) error { return m.option(nats.UserCredentials(a.Creds)) }},
-		{"NKey", a.NKey, true, func([]byte) error { return m.seed(a.NKey) }},
+		{"Creds", a.Creds, true, func(text []byte) error { return m.option(nats.UserCredentialBytes(text)) }},
+		{"NKey", a.NKey, true, m.seed},
 		{"PasswordFile", a.PasswordFile, true, func(text []byte) error { m.password = string(bytes.TrimSpace(text)); return nil }},
 		{"TokenFile", a.TokenFile, true, func(text []byte) error { m.token = string(bytes.TrimSpace(text)); return nil }},
 		{"CA", a.CA, false, m.authorities},
@@ -161,16 +162,16 @@ func (m *material) option(o nats.Option) error {
 	return nil
 }
 
-func (m *material) seed(file string) error {
-	o, err := nats.NkeyOptionFromSeed(file)
+// seed keeps the key itself: the library would read the file again to sign.
+func (m *material) seed(text []byte) error {
+	key, err := nkeys.ParseDecoratedUserNKey(text)
+	if err == nil {
+		m.nkey, err = key.PublicKey()
+	}
 	if err != nil {
 		return errors.New("there is no seed of a user's NKey in it (SU…)")
 	}
-	var got nats.Options
-	if err := o(&got); err != nil {
-		return err
-	}
-	m.nkey, m.sign = got.Nkey, got.SignatureCB
+	m.sign = key.Sign
 	return nil
 }
 

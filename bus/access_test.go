@@ -280,6 +280,44 @@ func TestAnNKeyThatIsReplacedIsTakenAtTheNextReconnect(t *testing.T) {
 	w.check(t, b)
 }
 
+// Whoever writes the file in two steps, or spoils it, cuts nobody off.
+func TestAFileThatBreaksCountsAsNotReplaced(t *testing.T) {
+	t.Parallel()
+	op, nkey := newOperator(t), key(t, nkeys.CreateUser)
+	seed, err := nkey.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "api")
+	for name, c := range map[string]struct {
+		config, text string
+		access       bus.Access
+	}{
+		"credentials": {op.config, op.creds(t, 0), bus.Access{Creds: file + ".creds"}},
+		"an NKey":     {fmt.Sprintf("jetstream { store_dir: STORE }\nauthorization { users: [ {nkey: %s} ] }", public(t, nkey)), string(seed), bus.Access{NKey: file + ".nk"}},
+	} {
+		file, log := c.access.Files()[0], &lines{}
+		replaceFile(t, file, c.text)
+		s := startServer(t, c.config)
+		b := bustest.Open(t, bus.Options{URL: s.ClientURL(), Access: c.access, Logger: slog.New(slog.NewTextHandler(log, nil))})
+		w := startWriter(t, b)
+		w.more(t)
+		before := who(t, s)
+		replaceFile(t, file, "nothing that could be used")
+		for _, c := range connections(t, s) {
+			if err := s.DisconnectClientByID(c.Cid); err != nil {
+				t.Fatal(err)
+			}
+		}
+		until(t, "the connection is back with "+name, func() bool { return who(t, s) == before && strings.Contains(log.String(), "bus connection is back") })
+		w.more(t)
+		w.check(t, b)
+		if !strings.Contains(log.String(), file) || !strings.Contains(log.String(), "mend the file") || strings.Contains(log.String(), "nothing that could be used") {
+			t.Errorf("%s: the log says\n%s", name, log)
+		}
+	}
+}
+
 func connections(t *testing.T, s *server.Server) []*server.ConnInfo {
 	t.Helper()
 	z, err := s.Connz(&server.ConnzOptions{Username: true})
