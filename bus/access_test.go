@@ -19,6 +19,7 @@ import (
 	"tidings/bus"
 	"tidings/bus/bustest"
 	"tidings/fault"
+	"tidings/internal/proc/proctest"
 )
 
 const password = "open-sesame-of-the-tests"
@@ -174,7 +175,7 @@ func (w *writer) check(t *testing.T, b *bus.Bus) {
 
 func TestExpiredCredentialsAreNamedAndThoseThatReplaceThemTaken(t *testing.T) {
 	t.Parallel()
-	op, file, log := newOperator(t), filepath.Join(t.TempDir(), "api.creds"), &lines{}
+	op, file, log := newOperator(t), filepath.Join(t.TempDir(), "api.creds"), &proctest.Log{}
 	replaceFile(t, file, op.creds(t, 3*time.Second))
 	s := startServer(t, op.config)
 	var refusals atomic.Int32
@@ -210,7 +211,7 @@ func (refusing) Tracef(string, ...any) {}
 
 func TestReplacedCredentialsAreTakenWithoutTheLossOfAnAcknowledgedWrite(t *testing.T) {
 	t.Parallel()
-	op, file, log := newOperator(t), filepath.Join(t.TempDir(), "api.creds"), &lines{}
+	op, file, log := newOperator(t), filepath.Join(t.TempDir(), "api.creds"), &proctest.Log{}
 	replaceFile(t, file, op.creds(t, 0))
 	s := startServer(t, op.config)
 	b := bustest.Open(t, bus.Options{URL: s.ClientURL(), Access: bus.Access{Creds: file}, Logger: slog.New(slog.NewTextHandler(log, nil))})
@@ -296,7 +297,7 @@ func TestAFileThatBreaksCountsAsNotReplaced(t *testing.T) {
 		"credentials": {op.config, op.creds(t, 0), bus.Access{Creds: file + ".creds"}},
 		"an NKey":     {fmt.Sprintf("jetstream { store_dir: STORE }\nauthorization { users: [ {nkey: %s} ] }", public(t, nkey)), string(seed), bus.Access{NKey: file + ".nk"}},
 	} {
-		file, log := c.access.Files()[0], &lines{}
+		file, log := c.access.Files()[0], &proctest.Log{}
 		replaceFile(t, file, c.text)
 		s := startServer(t, c.config)
 		b := bustest.Open(t, bus.Options{URL: s.ClientURL(), Access: c.access, Logger: slog.New(slog.NewTextHandler(log, nil))})

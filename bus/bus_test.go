@@ -10,6 +10,7 @@ import (
 	"tidings/bus"
 	"tidings/bus/bustest"
 	"tidings/fault"
+	"tidings/internal/proc/proctest"
 )
 
 func TestAppendIsGuardedByTheSubjectsLastSequence(t *testing.T) {
@@ -84,7 +85,7 @@ func TestFollowEndsWithTheErrorOfItsFunction(t *testing.T) {
 
 func TestCallIsAnsweredByTheService(t *testing.T) {
 	t.Parallel()
-	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, _ *syncBuffer) {
+	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, _ *proctest.Log) {
 		subject := b.Subjects().Command("User", "create")
 		stop := serve(t, server, bus.Endpoint{Name: "create", Subject: subject, Handle: func(_ context.Context, m bus.Message) ([]byte, bus.Header, error) {
 			if string(m.Data) == "no" {

@@ -13,6 +13,7 @@ import (
 
 	"tidings/bus"
 	"tidings/bus/bustest"
+	"tidings/internal/proc/proctest"
 )
 
 func TestTheLogOfADirectoryOutlivesTheProcess(t *testing.T) {
@@ -111,7 +112,7 @@ func TestPasswordsInTheURLAreNeverShown(t *testing.T) {
 
 func TestTheServersMessagesGoToTheLogger(t *testing.T) {
 	t.Parallel()
-	var log syncBuffer
+	var log proctest.Log
 	b := bustest.Open(t, bus.Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	closeBus(t, b)
 	if !strings.Contains(log.String(), "nats-server") {

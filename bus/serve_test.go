@@ -16,17 +16,18 @@ import (
 	"tidings/bus"
 	"tidings/bus/bustest"
 	"tidings/fault"
+	"tidings/internal/proc/proctest"
 )
 
 type handle = func(context.Context, bus.Message) ([]byte, bus.Header, error)
 
 // nearAndFar runs a test with a caller in another process than the service, and
 // with one in the same. The log is that of the service.
-func nearAndFar(t *testing.T, test func(t *testing.T, b, server *bus.Bus, log *syncBuffer)) {
+func nearAndFar(t *testing.T, test func(t *testing.T, b, server *bus.Bus, log *proctest.Log)) {
 	for _, far := range []bool{false, true} {
 		t.Run(map[bool]string{false: "near", true: "far"}[far], func(t *testing.T) {
 			t.Parallel()
-			var log syncBuffer
+			var log proctest.Log
 			server := bustest.Open(t, bus.Options{Listen: "127.0.0.1:0", Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			b := server
 			if far {
@@ -55,7 +56,7 @@ func TestCallWithoutAServiceIsUnavailableAtOnce(t *testing.T) {
 
 func TestTheBreakerOpensAndClosesAgain(t *testing.T) {
 	t.Parallel()
-	var log syncBuffer
+	var log proctest.Log
 	server := bustest.Open(t, bus.Options{Listen: "127.0.0.1:0"})
 	b := bustest.Open(t, bus.Options{URL: server.URL(), Memory: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for range 20 {
@@ -103,7 +104,7 @@ func nothing(context.Context, bus.Message) ([]byte, bus.Header, error) { return 
 
 func TestAnswersAndCallersThatLeaveDoNotOpenTheBreaker(t *testing.T) {
 	t.Parallel()
-	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, _ *syncBuffer) {
+	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, _ *proctest.Log) {
 		begun, left := make(chan struct{}), make(chan struct{})
 		defer serve(t, server,
 			endpoint("no", func(context.Context, bus.Message) ([]byte, bus.Header, error) {
@@ -138,7 +139,7 @@ func TestAnswersAndCallersThatLeaveDoNotOpenTheBreaker(t *testing.T) {
 
 func TestAWorkerStopsWhenItsCallerHasLeft(t *testing.T) {
 	t.Parallel()
-	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, _ *syncBuffer) {
+	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, _ *proctest.Log) {
 		stopped := make(chan error, 1)
 		defer serve(t, server, endpoint("slow", func(ctx context.Context, _ bus.Message) ([]byte, bus.Header, error) {
 			<-ctx.Done()
@@ -158,7 +159,7 @@ func TestAWorkerStopsWhenItsCallerHasLeft(t *testing.T) {
 
 func TestAPanicIsAnInternalErrorAndTheServiceGoesOn(t *testing.T) {
 	t.Parallel()
-	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, log *syncBuffer) {
+	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, log *proctest.Log) {
 		defer serve(t, server,
 			endpoint("boom", func(context.Context, bus.Message) ([]byte, bus.Header, error) { panic("secret") }),
 			endpoint("foreign", func(context.Context, bus.Message) ([]byte, bus.Header, error) { return nil, nil, errors.New("secret") }))()
@@ -176,7 +177,7 @@ func TestAPanicIsAnInternalErrorAndTheServiceGoesOn(t *testing.T) {
 
 func TestAtMostSoManyRequestsAreAtWorkAtOnce(t *testing.T) {
 	t.Parallel()
-	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, _ *syncBuffer) {
+	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, _ *proctest.Log) {
 		var now, most atomic.Int64
 		full := make(chan struct{}) // closed when four are at work: nobody leaves before
 		reached := sync.OnceFunc(func() { close(full) })
@@ -211,7 +212,7 @@ func TestAtMostSoManyRequestsAreAtWorkAtOnce(t *testing.T) {
 
 func TestRequestsBeyondTheQueueAreRefusedAtOnce(t *testing.T) {
 	t.Parallel()
-	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, _ *syncBuffer) {
+	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, _ *proctest.Log) {
 		gate := make(chan struct{})
 		stop := serve(t, server, endpoint("stuck", func(context.Context, bus.Message) ([]byte, bus.Header, error) {
 			<-gate
@@ -281,7 +282,7 @@ func TestServeFinishesWhatItTook(t *testing.T) {
 
 func TestWhatIsTooLargeForTheBusIsRefused(t *testing.T) {
 	t.Parallel()
-	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, _ *syncBuffer) {
+	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, _ *proctest.Log) {
 		defer serve(t, server, endpoint("big", func(context.Context, bus.Message) ([]byte, bus.Header, error) { return make([]byte, 2<<20), nil, nil }))()
 		if err := call(t, b, "tidings.cmd.User.big"); !fault.Is(err, fault.PayloadTooLarge) {
 			t.Errorf("answer: %v", err)
@@ -329,7 +330,7 @@ func TestErrorsOfForeignServicesAreRead(t *testing.T) {
 
 func TestServicesAreDiscovered(t *testing.T) {
 	t.Parallel()
-	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, _ *syncBuffer) {
+	nearAndFar(t, func(t *testing.T, b, server *bus.Bus, _ *proctest.Log) {
 		defer serve(t, server, endpoint("create", nothing))()
 		if err := call(t, b, "tidings.cmd.User.create"); err != nil {
 			t.Fatal(err)
@@ -341,22 +342,4 @@ func TestServicesAreDiscovered(t *testing.T) {
 			}
 		}
 	})
-}
-
-// syncBuffer is a buffer that several goroutines may log into.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }

@@ -12,11 +12,12 @@ import (
 	"tidings/bus"
 	"tidings/bus/bustest"
 	"tidings/fault"
+	"tidings/internal/proc/proctest"
 )
 
 func TestAFullLogRefusesUntilItsLimitIsRaised(t *testing.T) {
 	t.Parallel()
-	s, log := startServer(t, "jetstream { store_dir: STORE }"), &lines{}
+	s, log := startServer(t, "jetstream { store_dir: STORE }"), &proctest.Log{}
 	const limit = 1 << 20
 	b := bustest.Open(t, bus.Options{URL: s.ClientURL(), MaxBytes: limit, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	data := make([]byte, 100<<10)
@@ -71,7 +72,7 @@ func TestTheLimitOfAnEmbeddedLogIsThatOfTheSettings(t *testing.T) {
 
 func TestASizeIsToldOnceForEachStep(t *testing.T) {
 	t.Parallel()
-	log := &lines{}
+	log := &proctest.Log{}
 	look := bus.Alarm(slog.New(slog.NewTextHandler(log, nil)))
 	told := 0
 	for i, c := range []struct {

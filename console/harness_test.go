@@ -21,6 +21,7 @@ import (
 	"tidings/console"
 	"tidings/graphql"
 	"tidings/internal/proc"
+	"tidings/internal/proc/proctest"
 	"tidings/realtime"
 	"tidings/resource"
 	"tidings/resource/resourcetest"
@@ -38,25 +39,7 @@ type pod struct {
 	console *console.Console
 	public  string // URL
 	admin   string // URL
-	log     *lines
-}
-
-// lines is what a process logs.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	log     *proctest.Log
 }
 
 // every is how often tests look.
@@ -79,7 +62,7 @@ func newPod(t testing.TB, b *bus.Bus, writes bool) *pod {
 	if _, bench := t.(*testing.B); bench {
 		every = time.Second // as it is in service
 	}
-	p, dir := &pod{log: new(lines)}, os.DirFS("../examples/social")
+	p, dir := &pod{log: new(proctest.Log)}, os.DirFS("../examples/social")
 	if writes {
 		p.Service = resourcetest.On(t, b, dir, resource.FeedOptions{})
 	} else {

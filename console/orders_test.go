@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"tidings/internal/proc/proctest"
 	"tidings/schema"
 )
 
@@ -78,7 +79,7 @@ func TestWhoGaveAnOrderIsInTheLogOfTheConsoleToo(t *testing.T) {
 	process, connection, _ := p[0].find(t, "ada", "postChanged")
 	p[0].order(t, endConnection, map[string]any{"process": process, "connection": connection})
 	ada.closed()
-	for log, want := range map[*lines]string{p[0].log: sent, p[1].log: ended} {
+	for log, want := range map[*proctest.Log]string{p[0].log: sent, p[1].log: ended} {
 		if text := log.String(); !strings.Contains(text, want) || !strings.Contains(text, "user=root conn_id="+connection) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

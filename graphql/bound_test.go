@@ -20,6 +20,7 @@ import (
 	"tidings/bus/bustest"
 	"tidings/fault"
 	"tidings/graphql"
+	"tidings/internal/proc/proctest"
 	"tidings/resource"
 	"tidings/resource/resourcetest"
 	"tidings/schema"
@@ -71,25 +72,7 @@ type bound struct {
 	*resourcetest.Service
 	engine *graphql.Engine
 	nc     *nats.Conn
-	log    *lines
-}
-
-// lines is what was logged.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	log    *proctest.Log
 }
 
 func newBound(t testing.TB, o graphql.Options) *bound {
@@ -100,7 +83,7 @@ func newBound(t testing.TB, o graphql.Options) *bound {
 
 func boundOn(t testing.TB, s *resourcetest.Service, url string, o graphql.Options) *bound {
 	t.Helper()
-	x := &bound{Service: s, log: &lines{}}
+	x := &bound{Service: s, log: &proctest.Log{}}
 	o.Logger = slog.New(slog.NewTextHandler(x.log, nil))
 	var err error
 	if o.Services, err = foreign.New(s.Bus, s.Model); err != nil {

@@ -21,27 +21,10 @@ import (
 	"tidings/bus/bustest"
 	"tidings/fault"
 	"tidings/graphql"
+	"tidings/internal/proc/proctest"
 	"tidings/resource"
 	"tidings/resource/resourcetest"
 )
-
-// notes is a log that tests look into.
-type notes struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (n *notes) Write(p []byte) (int, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.buf.Write(p)
-}
-
-func (n *notes) String() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.buf.String()
-}
 
 func TestAnAnswerTellsItsExchangeWhatBecameOfIt(t *testing.T) {
 	t.Parallel()
@@ -72,7 +55,7 @@ func TestAnAnswerTellsItsExchangeWhatBecameOfIt(t *testing.T) {
 // of its cause; the log has both.
 func TestWhatIsNotTheCallersFaultIsForTheLog(t *testing.T) {
 	t.Parallel()
-	var log notes
+	var log proctest.Log
 	fail := func(err error) graphql.Function {
 		return graphql.Function{Resolve: func(context.Context, graphql.Call) (any, error) { return nil, err }}
 	}
@@ -110,7 +93,7 @@ func TestWhatIsNotTheCallersFaultIsForTheLog(t *testing.T) {
 // A database or a bus that fails is INTERNAL or UNAVAILABLE, and no more is said.
 func TestPartsThatFailAreNotQuoted(t *testing.T) {
 	t.Parallel()
-	var log notes
+	var log proctest.Log
 	s := newService(t, graphql.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err := s.View.Close(); err != nil {
 		t.Fatal(err)
@@ -127,7 +110,7 @@ func TestPartsThatFailAreNotQuoted(t *testing.T) {
 
 func TestABusWithoutWorkersIsUnavailable(t *testing.T) {
 	t.Parallel()
-	var log notes
+	var log proctest.Log
 	r := resourcetest.Reader(t, bustest.New(t), socialDir(t), resource.FeedOptions{})
 	e, err := graphql.New(r.Model, r.Client, r.Feed, graphql.Options{Functions: functions(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {

@@ -1,10 +1,8 @@
 package graphql_test
 
 import (
-	"bytes"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"tidings/fault"
@@ -13,29 +11,11 @@ import (
 	"tidings/internal/proc/proctest"
 )
 
-// log is one that a test looks into.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // Who looks after the service finds why a subscriber could not be told what was
 // missed, and from where on.
 func TestAResumeThatFailsIsCountedAndLoggedWithItsCursor(t *testing.T) {
 	t.Parallel()
-	said, m := &log{}, proc.NewMetrics()
+	said, m := &proctest.Log{}, proc.NewMetrics()
 	s := newService(t, graphql.Options{Metrics: m, Logger: slog.New(slog.NewJSONHandler(said, nil))})
 	t.Cleanup(s.engine.Close)
 	query := `subscription Posts { postChanged { cursor post { id } } }`

@@ -1,7 +1,6 @@
 package resource_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -20,6 +18,7 @@ import (
 	"tidings/bus"
 	"tidings/bus/bustest"
 	"tidings/internal/proc"
+	"tidings/internal/proc/proctest"
 	"tidings/resource"
 	"tidings/resource/resourcetest"
 	"tidings/schema"
@@ -32,24 +31,6 @@ type Pad @resource @auth(requires: [ANYONE], on: [READ, CREATE, UPDATE, DELETE])
   code: String @unique
 }
 `)}}
-
-// logged collects what is logged.
-type logged struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
 
 // stranger writes into the log whatever it likes.
 type stranger struct {
@@ -99,7 +80,7 @@ func scrape(t *testing.T, m *proc.Metrics) string {
 func TestMessagesThatAreNoRecordsAreNamedOnceAndPassedOver(t *testing.T) {
 	t.Parallel()
 	b := bustest.Open(t, bus.Options{Listen: "127.0.0.1:0"})
-	said, m := &logged{}, proc.NewMetrics()
+	said, m := &proctest.Log{}, proc.NewMetrics()
 	log := slog.New(slog.NewTextHandler(said, nil))
 	s := resourcetest.On(t, b, pads, resource.FeedOptions{Metrics: m, Logger: log})
 	w := resource.NewWorker(b, s.Model, resource.WorkerOptions{Metrics: m, Logger: log})

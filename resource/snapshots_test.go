@@ -12,30 +12,13 @@ import (
 
 	"tidings/bus"
 	"tidings/bus/bustest"
+	"tidings/internal/proc/proctest"
 	"tidings/resource"
 )
 
-// notes is a log that may be read while it is written.
-type notes struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (n *notes) Write(p []byte) (int, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.text.Write(p)
-}
-
-func (n *notes) has(text string) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return strings.Contains(n.text.String(), text)
-}
-
 // snapshots are those of the tests' schema, and what is logged about them.
-func snapshots(t *testing.T, b *bus.Bus) (*resource.Snapshots, *notes) {
-	n := &notes{}
+func snapshots(t *testing.T, b *bus.Bus) (*resource.Snapshots, *proctest.Log) {
+	n := &proctest.Log{}
 	return resource.NewSnapshots(b, modelOf(t).Fingerprint, slog.New(slog.NewTextHandler(n, nil))), n
 }
 
@@ -82,7 +65,7 @@ func TestAViewThatBeginsWithASnapshotIsTheSame(t *testing.T) {
 	waitFor(t, one.client, last)
 	store, log := snapshots(t, b)
 	none := watchIn(t, b, "", resource.FeedOptions{FillAfter: 1, Snapshots: store})
-	if !log.has("no snapshot of the view fits") {
+	if !strings.Contains(log.String(), "no snapshot of the view fits") {
 		t.Error("it is not said that there is none")
 	}
 	none.stop()
@@ -106,7 +89,7 @@ func TestAViewThatBeginsWithASnapshotIsTheSame(t *testing.T) {
 		}
 	})
 	two := watchIn(t, b, t.TempDir(), resource.FeedOptions{FillAfter: 1, Snapshots: store})
-	if !log.has("the view begins with a snapshot") {
+	if !strings.Contains(log.String(), "the view begins with a snapshot") {
 		t.Error("it did not begin with the snapshot")
 	}
 	close(stop)
@@ -163,10 +146,10 @@ func TestADamagedSnapshotIsPassedOver(t *testing.T) {
 		if got, want := all(t, other.view, "Open"), all(t, w.view, "Open"); !slices.Equal(got, want) {
 			t.Errorf("%d records, want %d", len(got), len(want))
 		}
-		if !log.has("is of no use") || !log.has(spoilt.Name) {
+		if !strings.Contains(log.String(), "is of no use") || !strings.Contains(log.String(), spoilt.Name) {
 			t.Error("the damaged one is not named")
 		}
-		if from := log.has("the view begins with a snapshot"); from != (i == 0) {
+		if from := strings.Contains(log.String(), "the view begins with a snapshot"); from != (i == 0) {
 			t.Errorf("with %d damaged it began with a snapshot: %t", i+1, from)
 		}
 		other.stop()
@@ -217,8 +200,8 @@ func TestForeignSnapshotsArePassedOver(t *testing.T) {
 	found, log := snapshots(t, b)
 	other := watchIn(t, b, "", resource.FeedOptions{FillAfter: 1, Snapshots: found})
 	waitFor(t, other.client, last)
-	if log.has("the view begins") || !log.has("no snapshot of the view fits") || !log.has("snapshot=lies") {
-		t.Errorf("%s", &log.text)
+	if strings.Contains(log.String(), "the view begins") || !strings.Contains(log.String(), "no snapshot of the view fits") || !strings.Contains(log.String(), "snapshot=lies") {
+		t.Errorf("%s", log)
 	}
 	if got, want := all(t, other.view, "Open"), all(t, w.view, "Open"); !slices.Equal(got, want) {
 		t.Errorf("%d records, want %d", len(got), len(want))

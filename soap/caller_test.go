@@ -26,6 +26,7 @@ import (
 	"tidings/bus"
 	"tidings/bus/bustest"
 	"tidings/graphql"
+	"tidings/internal/proc/proctest"
 	"tidings/quota"
 	"tidings/resource"
 	"tidings/resource/resourcetest"
@@ -80,29 +81,12 @@ func clientCert(t testing.TB, name string) tls.Certificate {
 type house struct {
 	plain, private string
 	erp, crm       tls.Certificate
-	logged         *syncText
-}
-
-type syncText struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (s *syncText) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(p)
-}
-
-func (s *syncText) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
+	logged         *proctest.Log
 }
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	h := &house{erp: clientCert(t, "erp"), crm: clientCert(t, "crm"), logged: &syncText{}}
+	h := &house{erp: clientCert(t, "erp"), crm: clientCert(t, "crm"), logged: &proctest.Log{}}
 	s := resourcetest.New(t, os.DirFS("../examples/social"))
 	o := soap.Options{Address: "https://api.example.com", Replays: replays(t, s.Bus), Logger: slog.New(slog.NewTextHandler(h.logged, nil))}
 	serveFor(t, s, o, partners(t, h.erp.Leaf, h.crm.Leaf))

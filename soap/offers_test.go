@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tidings/bus/bustest"
+	"tidings/internal/proc/proctest"
 	"tidings/soap"
 )
 
@@ -64,7 +65,7 @@ func TestAPathThatIsNoneSaysWhichThereAre(t *testing.T) {
 
 func TestAnOutageDoesNotFillTheLog(t *testing.T) {
 	t.Parallel()
-	var log syncText
+	var log proctest.Log
 	g := lonely(t, &log)
 	for range 200 {
 		r := httptest.NewRequest(http.MethodPost, "/v1/SocialService", strings.NewReader(envelope11("", "<t:ListUsers/>")))

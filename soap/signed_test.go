@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tidings/auth"
+	"tidings/internal/proc/proctest"
 	"tidings/resource/resourcetest"
 	"tidings/schema"
 	"tidings/soap"
@@ -36,7 +37,7 @@ type notary struct {
 func newNotary(t *testing.T) *notary {
 	t.Helper()
 	own := clientCert(t, "service")
-	n := &notary{house: &house{crm: clientCert(t, "crm"), logged: &syncText{}}, strict: clientCert(t, "strict"), service: own.Leaf, began: time.Now()}
+	n := &notary{house: &house{crm: clientCert(t, "crm"), logged: &proctest.Log{}}, strict: clientCert(t, "strict"), service: own.Leaf, began: time.Now()}
 	accounts, err := auth.NewAccounts([]auth.Account{
 		{User: "erp", Subject: "acme", Roles: schema.User, Secrets: []string{erpSecret}},
 		{User: "crm", Roles: schema.User, Secrets: []string{erpSecret}, Certificates: []auth.CertificateRule{{Certificate: n.crm.Leaf}}},

@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"tidings/bus/bustest"
+	"tidings/internal/proc/proctest"
 	"tidings/schema"
 	"tidings/soap"
 )
@@ -41,7 +42,7 @@ func TestOperationsThatNobodyCouldCallAreLeftOut(t *testing.T) {
 	if want := []string{"GetFree", "GetOptional", "GetSome"}; !slices.Equal(names, want) {
 		t.Errorf("%v, want %v", names, want)
 	}
-	var log syncText
+	var log proctest.Log
 	if _, err := soap.NewGateway(bustest.New(t), m, soap.Options{Address: "http://localhost", Logger: slog.New(slog.NewTextHandler(&log, nil))}); err != nil {
 		t.Fatal(err)
 	}

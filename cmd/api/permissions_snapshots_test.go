@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tidings/bus"
+	"tidings/internal/proc/proctest"
 	"tidings/resource"
 	"tidings/schema"
 	"tidings/view"
@@ -30,7 +31,7 @@ func TestThePermissionsAreEnoughForSnapshots(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := new(notes)
+	log := new(proctest.Log)
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	// start runs what reads the log, in a role and with a view of its own.
 	start := func(role string) (*bus.Bus, *view.View, *resource.Feed, *resource.Snapshots) {
@@ -95,22 +96,4 @@ func background(t *testing.T, part func(context.Context) error) {
 		cancel()
 		running.Wait()
 	})
-}
-
-// notes is a log that tests look into.
-type notes struct {
-	mu  sync.Mutex
-	buf strings.Builder
-}
-
-func (n *notes) Write(p []byte) (int, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.buf.Write(p)
-}
-
-func (n *notes) String() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.buf.String()
 }

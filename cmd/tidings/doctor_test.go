@@ -13,12 +13,13 @@ import (
 	"tidings/bus"
 	"tidings/bus/bustest"
 	"tidings/cmd/internal/tool"
+	"tidings/internal/proc/proctest"
 )
 
 // examined runs the doctor and returns what it found, by what was looked at.
 func examined(t *testing.T, status int, environ []string, args ...string) map[string][]finding {
 	t.Helper()
-	var out, errs buffer
+	var out, errs proctest.Log
 	p := program{args: append([]string{"doctor", "--json"}, args...), environ: environ, stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
 	got := 0
 	if err := p.run(t.Context()); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"io"
@@ -10,11 +9,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"tidings/cmd/internal/tool"
+	"tidings/internal/proc/proctest"
 
 	"github.com/spf13/cobra"
 )
@@ -32,28 +31,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// buffer is what several write into.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
 // calls runs a command to its end, and returns what it printed, and its status.
 func calls(t *testing.T, stdin string, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
-	var out, errs buffer
+	var out, errs proctest.Log
 	p := program{args: args, stdin: strings.NewReader(stdin), stdout: &out, stderr: &errs}
 	err := p.run(t.Context())
 	if err != nil {
@@ -66,7 +47,7 @@ func calls(t *testing.T, stdin string, args ...string) (stdout, stderr string, s
 // process is the program in a process of its own.
 type process struct {
 	cmd *exec.Cmd
-	out buffer
+	out proctest.Log
 }
 
 // launch starts the program. It is killed when the test ends.
@@ -133,7 +114,7 @@ func notes(t *testing.T) (dir string) {
 func serves(t *testing.T, dir string) (url, token string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	address, out := freeAddress(t), new(buffer)
+	address, out := freeAddress(t), new(proctest.Log)
 	ended := make(chan error, 1)
 	go func() {
 		p := program{args: []string{"dev", dir, "--listen", address, "--admin", ""}, stdin: strings.NewReader(""), stdout: out, stderr: io.Discard}

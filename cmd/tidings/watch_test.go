@@ -8,13 +8,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tidings/internal/proc/proctest"
 )
 
 const watchNotes = `subscription { noteChanged { kind note { text } } }`
 
 // running is `tidings watch` at work.
 type running struct {
-	out, errs buffer
+	out, errs proctest.Log
 	stop      context.CancelFunc
 	ended     chan error
 }

@@ -1,7 +1,6 @@
 package proc_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"log/slog"
@@ -9,30 +8,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"tidings/internal/proc"
+	"tidings/internal/proc/proctest"
 )
-
-// lines is a log that a test looks into.
-type lines struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
 
 // Whoever looks whether the port is open could otherwise fill the log.
 func TestHandshakesThatFailAreToldToThoseWhoDebug(t *testing.T) {
@@ -44,7 +25,7 @@ func TestHandshakesThatFailAreToldToThoseWhoDebug(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := &lines{}
+		said := &proctest.Log{}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {

@@ -1,7 +1,6 @@
 package boot_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -22,25 +21,8 @@ import (
 	"tidings/auth"
 	"tidings/cmd/internal/boot"
 	"tidings/internal/proc"
+	"tidings/internal/proc/proctest"
 )
-
-// text is a log that tests look into.
-type text struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (x *text) Write(p []byte) (int, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.buf.Write(p)
-}
-
-func (x *text) String() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.buf.String()
-}
 
 func put(t *testing.T, file, text string) {
 	t.Helper()
@@ -92,7 +74,7 @@ func TestAccountsAreReadAgainWhenTheirFileChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	logged := &text{}
+	logged := &proctest.Log{}
 	rooms, err := boot.Open(t.Context(), c, boot.Role{Writes: true}, slog.New(slog.NewTextHandler(logged, nil)))
 	if err != nil {
 		t.Fatal(err)

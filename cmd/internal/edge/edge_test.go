@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -9,32 +8,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"tidings/cmd/internal/boot"
 	"tidings/graphql"
 	"tidings/internal/proc"
+	"tidings/internal/proc/proctest"
 )
-
-// notes is a log that tests look into.
-type notes struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (n *notes) Write(p []byte) (int, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.buf.Write(p)
-}
-
-func (n *notes) String() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.buf.String()
-}
 
 const secret = "a secret of the tests, 32 bytes long"
 
@@ -42,18 +23,23 @@ const secret = "a secret of the tests, 32 bytes long"
 type service struct {
 	*httptest.Server
 	edge *edge
-	log  *notes
+	log  *proctest.Log
 }
 
 func newService(t *testing.T, args ...string) *service {
 	t.Helper()
-	base := []string{"--schema", "../../../examples/social", "--data", t.TempDir(), "--admin", "", "--public-url", "http://localhost", "--log-level", "debug",
-		"--max-requests", "-1"} // the machine may have other things to do
-	c, err := boot.ReadConfig("api", append(base, args...), []string{"TIDINGS_JWT_SECRET=" + secret}, printer(io.Discard))
+	return serviceOf(t, nil, append([]string{"--data", t.TempDir(), "--log-level", "debug", "--max-requests", "-1"}, args...)) // the machine may have other things to do
+}
+
+// serviceOf is one with variables and flags of its own.
+func serviceOf(t *testing.T, environ, args []string) *service {
+	t.Helper()
+	base := []string{"--schema", "../../../examples/social", "--admin", "", "--public-url", "http://localhost"}
+	c, err := boot.ReadConfig("api", append(base, args...), append([]string{"TIDINGS_JWT_SECRET=" + secret}, environ...), printer(io.Discard))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{log: &notes{}}
+	s := &service{log: &proctest.Log{}}
 	log, err := proc.Logger(s.log, c.LogLevel, false)
 	if err != nil {
 		t.Fatal(err)

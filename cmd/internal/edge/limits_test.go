@@ -3,9 +3,7 @@ package edge
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,8 +15,6 @@ import (
 	"tidings/auth"
 	"tidings/bus"
 	"tidings/bus/bustest"
-	"tidings/cmd/internal/boot"
-	"tidings/internal/proc"
 	"tidings/schema"
 )
 
@@ -171,32 +167,7 @@ func TestTheCostIsToldWhenAskedFor(t *testing.T) {
 // pod is an edge beside others on one bus.
 func pod(t *testing.T, url string, args ...string) *service {
 	t.Helper()
-	base := []string{"--schema", "../../../examples/social", "--view", t.TempDir(), "--admin", "", "--public-url", "http://localhost"}
-	c, err := boot.ReadConfig("api", append(base, args...), []string{"TIDINGS_JWT_SECRET=" + secret, "TIDINGS_NATS_URL=" + url}, printer(io.Discard))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &service{log: &notes{}}
-	log, err := proc.Logger(s.log, "info", false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rooms, err := boot.Open(t.Context(), c, boot.Role{Edge: true, Writes: true}, log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := rooms.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if s.edge, err = newEdge(c, rooms, log); err != nil {
-		t.Fatal(err)
-	}
-	runParts(t, log, rooms)
-	s.Server = httptest.NewServer(s.edge)
-	t.Cleanup(s.Close)
-	return s
+	return serviceOf(t, []string{"TIDINGS_NATS_URL=" + url}, append([]string{"--view", t.TempDir()}, args...))
 }
 
 func TestThreePodsCountTogetherWithinASecond(t *testing.T) {

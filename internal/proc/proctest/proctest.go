@@ -1,10 +1,12 @@
-// Package proctest reads the metrics of a process as a scraper does, for tests.
+// Package proctest reads what a process tells, for tests: its metrics as a scraper
+// does, and its log.
 package proctest
 
 import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"tidings/internal/proc"
@@ -79,4 +81,25 @@ series:
 		}
 	}
 	return sum
+}
+
+// Log is what was written to it, for those who look while others write. The zero
+// value is ready; all may run concurrently.
+type Log struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer; it never fails.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// String is all of it so far.
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
