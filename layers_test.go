@@ -23,6 +23,7 @@ var floors = map[string]int{
 	"internal/trace":    1, // says where the time of a request went, across processes
 	"web":               1, // what browsers load
 	"internal/rawjson":  1, // finds members and items of JSON in place, and decodes values without losing digits
+	"internal/sleep":    1, // lets time pass, unless a context ends before
 	"auth":              2, // turns a token, a password, a digest or a certificate into a Principal
 	"xmltree":           2, // reads XML strictly into a tree, and writes text for it
 	"bus":               2, // moves bytes over NATS: Call/Serve, Append/Follow; builds every subject

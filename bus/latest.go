@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tidings/fault"
+	"tidings/internal/sleep"
 )
 
 // EveryRecord is the filter of the records of all types.
@@ -74,7 +75,7 @@ func (l *latest) run(ctx context.Context) error {
 		if end || err != nil {
 			return err
 		}
-		if err := sleep(making, behindPause); err != nil {
+		if err := sleep.For(making, behindPause); err != nil {
 			return fault.Wrap(err, fault.Unavailable, "the log's servers do not agree on where it ends")
 		}
 	}
@@ -92,18 +93,6 @@ const (
 )
 
 var errSilent = fault.New(fault.Unavailable, "the log did not answer in time")
-
-// sleep waits, or returns ctx's error.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
 
 // consume reads with one consumer. end is false when it has brought nothing
 // although there is something: because the server that runs it is behind, or

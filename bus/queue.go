@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tidings/fault"
+	"tidings/internal/sleep"
 )
 
 // QueueOptions says how a queue is kept. The bounds hold for a queue that is
@@ -170,7 +171,7 @@ func (q *Queue) Work(ctx context.Context, concurrency int, fn func(ctx context.C
 			for ctx.Err() == nil {
 				if err := q.next(ctx, fn); err != nil && ctx.Err() == nil {
 					q.bus.log.LogAttrs(ctx, slog.LevelDebug, "no task", slog.String("queue", q.stream), slog.Any("error", err))
-					_ = sleep(ctx, retryEvery) // then the loop ends
+					_ = sleep.For(ctx, retryEvery) // then the loop ends
 				}
 			}
 		})
@@ -231,7 +232,7 @@ func (q *Queue) do(ctx context.Context, m jetstream.Msg, fn func(ctx context.Con
 	working, done := context.WithCancel(ctx)
 	var beat sync.WaitGroup
 	beat.Go(func() {
-		for sleep(working, q.opts.Patience/4) == nil {
+		for sleep.For(working, q.opts.Patience/4) == nil {
 			_ = m.InProgress() // lost, it goes to another one
 		}
 	})

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"tidings/internal/sleep"
 )
 
 // Transport is how a subscription comes.
@@ -85,7 +87,7 @@ func (s *Service) Watch(ctx context.Context, w Watch, fn func(Event) error) erro
 		}
 		pause := at.pauses.next(l.after, at.longest(l))
 		at.Tell(Notice{Transport: at.Transport, Cursor: at.cursor, Lost: l.why, Again: pause})
-		if err := sleep(ctx, pause); err != nil {
+		if err := sleep.For(ctx, pause); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"tidings/bus"
 	"tidings/fault"
+	"tidings/internal/sleep"
 )
 
 const (
@@ -93,7 +94,7 @@ func (c *Console) lookAround(ctx context.Context) {
 	for {
 		nth := c.ask(ctx)
 		// The others answer meanwhile; those who are late are shown as they were.
-		if !pause(ctx, c.opts.Every/4) {
+		if sleep.For(ctx, c.opts.Every/4) != nil {
 			break
 		}
 		recent.follow()
@@ -113,18 +114,6 @@ func (c *Console) lookAround(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.overviews, c.reports = nil, map[string]heard{}
-}
-
-// pause waits; false: ctx has ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 func (c *Console) lookers() int {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tidings/fault"
+	"tidings/internal/sleep"
 	"tidings/resource"
 )
 
@@ -95,12 +96,8 @@ func (e *Engine) persist(ctx context.Context, m *member, h history, at uint64, s
 		if time.Since(since) > patience {
 			return err
 		}
-		t := time.NewTimer(breath)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
+		if err := sleep.For(ctx, breath); err != nil {
+			return err
 		}
 	}
 }

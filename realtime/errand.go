@@ -10,6 +10,7 @@ import (
 	"tidings/bus"
 	"tidings/fault"
 	"tidings/graphql"
+	"tidings/internal/sleep"
 )
 
 // errand is what a request asks of an event stream in single connection mode,
@@ -98,12 +99,8 @@ func (h *Hub) send(ctx context.Context, name string, e errand) (*handover, error
 	if h.opts.Bus == nil || !fault.Is(err, fault.NotFound) {
 		return got, err
 	}
-	t := time.NewTimer(settling)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := sleep.For(ctx, settling); err != nil {
+		return nil, err
 	}
 	return h.sendOnce(ctx, name, e)
 }

@@ -8,6 +8,7 @@ import (
 
 	"tidings/bus"
 	"tidings/fault"
+	"tidings/internal/sleep"
 )
 
 // Where an atomic batch takes much longer than its messages (bus.BatchesWait), the
@@ -86,7 +87,7 @@ func (w *Worker) keeper(ctx context.Context, typ, holder string, reserved uint64
 		case wait > onTheWay:
 			return "", w.standIn(ctx, typ, holder, m)
 		}
-		if err := rest(ctx, wait); err != nil {
+		if err := sleep.For(ctx, wait); err != nil {
 			return "", err
 		}
 	}

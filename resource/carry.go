@@ -12,6 +12,7 @@ import (
 
 	"tidings/bus"
 	"tidings/fault"
+	"tidings/internal/sleep"
 )
 
 const (
@@ -136,14 +137,7 @@ func again(err error) bool {
 // meet again. It reports false when ctx ended.
 func pause(ctx context.Context, attempt int) bool {
 	most := min(time.Millisecond<<min(attempt, 10), maxPause)
-	t := time.NewTimer(rand.N(most))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return sleep.For(ctx, rand.N(most)) == nil
 }
 
 // giveUp says why time ran out. Whatever went wrong last, an append of which

@@ -10,6 +10,7 @@ import (
 	"tidings/bus"
 	"tidings/fault"
 	"tidings/internal/proc"
+	"tidings/internal/sleep"
 	"tidings/schema"
 )
 
@@ -96,7 +97,7 @@ func (e *Eraser) Run(ctx context.Context) error {
 			said, at = err.Error(), time.Now()
 			e.log.LogAttrs(ctx, slog.LevelError, "what deleted records were is not erased just now; it is tried again", slog.Any("error", remedy(err)))
 		}
-		if rest(ctx, e.every) != nil {
+		if sleep.For(ctx, e.every) != nil {
 			return nil
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tidings/bus"
+	"tidings/internal/sleep"
 	"tidings/view"
 )
 
@@ -39,7 +40,7 @@ func (f *Feed) fillEmpty(ctx context.Context, last uint64) (position, end uint64
 			break
 		}
 		f.log.LogAttrs(ctx, slog.LevelWarn, "the view cannot be built at once; it is tried again, and else led through all changes", slog.Any("error", err))
-		if rest(ctx, mendPause) != nil {
+		if sleep.For(ctx, mendPause) != nil {
 			break
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"tidings/internal/sleep"
 	"tidings/view"
 )
 
@@ -63,7 +64,7 @@ func (f *Feed) applyChanges(ctx context.Context, upto uint64, changes []view.Cha
 			f.log.LogAttrs(ctx, slog.LevelError, "the view cannot take what the log has, trying again", slog.Uint64("seq", upto), slog.Any("error", err))
 			told = true
 		}
-		if err := rest(ctx, mendPause); err != nil {
+		if err := sleep.For(ctx, mendPause); err != nil {
 			return err
 		}
 	}
@@ -122,20 +123,8 @@ func (f *Feed) mend(ctx context.Context) error {
 			return ctx.Err()
 		}
 		f.log.LogAttrs(ctx, slog.LevelError, "the view cannot be built anew, trying again", slog.Any("error", err))
-		if err := rest(ctx, mendPause); err != nil {
+		if err := sleep.For(ctx, mendPause); err != nil {
 			return err
 		}
-	}
-}
-
-// rest waits, or returns ctx's error.
-func rest(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tidings/bus"
+	"tidings/internal/sleep"
 	"tidings/schema"
 	"tidings/view"
 )
@@ -38,7 +39,7 @@ func (p Projector) Run(ctx context.Context) error {
 			return nil
 		}
 		log.LogAttrs(ctx, slog.LevelWarn, "the shared view is not filled by this process; it tries again", slog.Any("error", err))
-		if rest(ctx, projectAgain) != nil {
+		if sleep.For(ctx, projectAgain) != nil {
 			return nil
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"tidings/internal/sleep"
 	"tidings/schema"
 )
 
@@ -137,7 +138,7 @@ func (p *Projection) lock(ctx context.Context) error {
 			p.log.InfoContext(ctx, "another process fills the shared view; this one stands by")
 			waits = true
 		}
-		if err := pause(ctx, lockEvery); err != nil {
+		if err := sleep.For(ctx, lockEvery); err != nil {
 			return err
 		}
 		if err := p.cutOff(ctx); err != nil {

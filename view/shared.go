@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"tidings/internal/sleep"
 	"tidings/schema"
 )
 
@@ -234,7 +235,7 @@ func (s *Shared) Apply(ctx context.Context, upto uint64, changes []Change) error
 			return fmt.Errorf("what was before %d: %w", upto, ctx.Err())
 		}
 		s.log.Warn("the shared view cannot be read, changes are told later", "error", err)
-		if err := pause(ctx, time.Second); err != nil {
+		if err := sleep.For(ctx, time.Second); err != nil {
 			return err
 		}
 	}
@@ -299,16 +300,4 @@ func (s *Shared) recall(ctx context.Context, changes []Change) error {
 			return nil
 		})
 	})
-}
-
-// pause waits, or returns the context's error.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

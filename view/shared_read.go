@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"tidings/fault"
+	"tidings/internal/sleep"
 )
 
 // The states of SQL (PostgreSQL's documentation, appendix A) that mean something here.
@@ -81,7 +82,7 @@ func (s *Shared) read(ctx context.Context, doing string, fn func(context.Context
 		case time.Since(start) > patience:
 			return fault.Wrap(fmt.Errorf("%s: %w", doing, err), fault.Unavailable, "the records cannot be read at the moment; try again")
 		}
-		if err := pause(ctx, readAgain); err != nil {
+		if err := sleep.For(ctx, readAgain); err != nil {
 			return fmt.Errorf("%s: %w", doing, err)
 		}
 	}

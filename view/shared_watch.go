@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"tidings/internal/sleep"
 )
 
 const (
@@ -33,7 +35,7 @@ func (s *Shared) watch(ctx context.Context) {
 			return
 		}
 		s.lost(err)
-		_ = pause(ctx, reconnectEvery)
+		_ = sleep.For(ctx, reconnectEvery)
 	}
 }
 
