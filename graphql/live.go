@@ -134,20 +134,48 @@ func (e *Engine) join(ctx context.Context, span *trace.Span, who auth.Principal,
 	case op.root.function != nil:
 		return e.call(ctx, who, op, s)
 	}
-	rule := op.root.generated.Resource.Auth[schema.Read]
-	if !rule.Roles.Has(schema.Anyone) && !who.May(rule, who.Subject) {
-		return nil, e.refusal(ctx, fault.New(fault.Forbidden, "you may not read %s", op.root.generated.Resource.Name))
+	stop, err := e.watch(ctx, who, op, after, s)
+	if err != nil {
+		return nil, e.refusal(ctx, err)
+	}
+	return stop, nil
+}
+
+// watch makes s a member of a group that is told of the changes of a resource.
+func (e *Engine) watch(ctx context.Context, who auth.Principal, op *operation, after string, s Sink) (stop func(), err error) {
+	r := op.root.generated.Resource
+	if rule := r.Auth[schema.Read]; !rule.Roles.Has(schema.Anyone) && !who.May(rule, who.Subject) {
+		return nil, fault.New(fault.Forbidden, "you may not read %s", r.Name)
 	}
 	view := op.view(who)
 	filter, err := op.filter()
 	if err != nil {
-		return nil, e.refusal(ctx, err)
+		return nil, err
 	}
-	sight, err := resource.NewSight(op.root.generated.Resource, view, filter)
+	sight, err := resource.NewSight(r, view, filter)
 	if err != nil {
-		return nil, e.refusal(ctx, err)
+		return nil, err
 	}
-	m, anew, at := &member{sink: s, begun: e.options.Tracer.Here(ctx)}, op.restarts(after), uint64(0)
+	m, at, anew, err := e.comer(op, after)
+	if err != nil {
+		return nil, err
+	}
+	m.sink, m.begun = s, e.options.Tracer.Here(ctx)
+	if !e.live.join(group{op: op, who: view, sight: sight}, m) {
+		return nil, errStopping
+	}
+	if client := quota.Client(ctx); m.behind {
+		e.live.replay(e, m, func(ctx context.Context) error {
+			return e.bring(quota.WithClient(ctx, client), who, m, at, anew)
+		})
+	}
+	return m.leave, nil
+}
+
+// comer is a member before its first event. One that is behind is to be brought up to
+// the present, from after the position at, or anew, which is with a snapshot.
+func (e *Engine) comer(op *operation, after string) (m *member, at uint64, anew bool, err error) {
+	m, anew = &member{}, op.restarts(after)
 	switch {
 	case anew:
 		m.behind = true
@@ -158,21 +186,13 @@ func (e *Engine) join(ctx context.Context, span *trace.Span, who auth.Principal,
 		at, err = e.position(after)
 		anew = op.wantsSnapshot() && fault.Is(err, fault.CursorExpired)
 		if err != nil && !anew {
-			return nil, e.refusal(ctx, err)
+			return nil, 0, false, err
 		}
 	}
 	if m.behind && after != "" && !op.moved {
 		m.resume = &resumption{cursor: after}
 	}
-	if !e.live.join(group{op: op, who: view, sight: sight}, m) {
-		return nil, e.refusal(ctx, errStopping)
-	}
-	if client := quota.Client(ctx); m.behind {
-		e.live.replay(e, m, func(ctx context.Context) error {
-			return e.bring(quota.WithClient(ctx, client), who, m, at, anew)
-		})
-	}
-	return m.leave, nil
+	return m, at, anew, nil
 }
 
 func (e *Engine) position(cursor string) (uint64, error) {
