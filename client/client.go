@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -95,7 +96,7 @@ func (s *Service) Do(ctx context.Context, op Operation) (Answer, error) {
 		Errors []Error         `json:"errors"`
 	}
 	if err := json.Unmarshal(a.Body, &said); err != nil || said.Data == nil && said.Errors == nil {
-		return a, fmt.Errorf("%s answers %s, and no GraphQL: %s", s.URL, resp.Status, excerpt(a.Body))
+		return a, fmt.Errorf("%s answers %s, and no GraphQL: %s", shown(s.URL), resp.Status, excerpt(a.Body))
 	}
 	a.Errors, a.Data = said.Errors, said.Data != nil && string(said.Data) != "null"
 	return a, nil
@@ -142,6 +143,15 @@ func (s *Service) client() *http.Client {
 	return &c
 }
 
+// shown is an address as it may stand in an error: a password in it may not.
+func shown(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "the address"
+	}
+	return u.Redacted()
+}
+
 // excerpt is the beginning of a text, on one line.
 func excerpt(text []byte) string {
 	const most = 200
@@ -169,7 +179,7 @@ func (s *Service) Clock(ctx context.Context) (skew, within time.Duration, err er
 	took := time.Since(sent)
 	date, err := http.ParseTime(resp.Header.Get("Date"))
 	if err != nil {
-		return 0, 0, fmt.Errorf("%s tells no time", s.URL)
+		return 0, 0, fmt.Errorf("%s tells no time", shown(s.URL))
 	}
 	return date.Add(time.Second / 2).Sub(sent.Add(took / 2)).Round(time.Second), took + time.Second, nil
 }

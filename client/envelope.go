@@ -192,7 +192,7 @@ func (s *Service) Call(ctx context.Context, e Envelope) (answer json.RawMessage,
 		return nil, "", err
 	}
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "text/xml" && kind != "application/soap+xml" {
-		return nil, string(body), fmt.Errorf("%s answers %s, and no envelope: %s", e.Endpoint, resp.Status, excerpt(body))
+		return nil, string(body), fmt.Errorf("%s answers %s, and no envelope: %s", shown(e.Endpoint), resp.Status, excerpt(body))
 	}
 	answer, err = e.read(body, resp.StatusCode)
 	return answer, string(body), err

@@ -17,7 +17,7 @@ func stay(to *http.Request, via []*http.Request) error {
 		if len(via) < mostRedirects {
 			return nil
 		}
-		return &Refusal{Code: "REDIRECTED", Message: from.String() + " leads round in circles"}
+		return &Refusal{Code: "REDIRECTED", Message: from.Redacted() + " leads round in circles"}
 	}
 	return &Refusal{Code: "REDIRECTED", Message: fmt.Sprintf("%s://%s leads to %s://%s, and nothing was sent there", from.Scheme, from.Host, to.URL.Scheme, to.URL.Host), Remedy: "if that is the address of the service, name it"}
 }

@@ -88,7 +88,7 @@ func answered(resp *http.Response, body []byte) error {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusGatewayTimeout, http.StatusInternalServerError, http.StatusRequestTimeout:
 		return l
 	}
-	return &Refusal{Code: strconv.Itoa(resp.StatusCode), Message: fmt.Sprintf("%s answers %s: %s", resp.Request.URL, resp.Status, excerpt(body)), Remedy: "is this the address of a service, such as http://localhost:8080/graphql"}
+	return &Refusal{Code: strconv.Itoa(resp.StatusCode), Message: fmt.Sprintf("%s answers %s: %s", resp.Request.URL.Redacted(), resp.Status, excerpt(body)), Remedy: "is this the address of a service, such as http://localhost:8080/graphql"}
 }
 
 // retryAfter reads the header of that name (RFC 9110, 10.2.3).

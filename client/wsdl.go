@@ -77,7 +77,7 @@ func (s *Service) WSDL(ctx context.Context, endpoint string, twelve bool) (strin
 	}
 	text, status, err := s.get(ctx, endpoint+query)
 	if err == nil && status != http.StatusOK {
-		err = fmt.Errorf("%s answers %d: %s", endpoint, status, excerpt([]byte(text)))
+		err = fmt.Errorf("%s answers %d: %s", shown(endpoint), status, excerpt([]byte(text)))
 	}
 	return text, err
 }
