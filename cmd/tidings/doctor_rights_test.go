@@ -20,6 +20,7 @@ import (
 	"tidings/cmd/internal/edge"
 	"tidings/console"
 	"tidings/internal/proc"
+	"tidings/internal/proc/proctest"
 )
 
 const deployed = "../../deploy/nats"
@@ -169,7 +170,7 @@ func runs(t *testing.T, environ []string, dir, role string) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	ended, out := make(chan error, 1), new(buffer)
+	ended, out := make(chan error, 1), new(proctest.Log)
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
