@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os/user"
 	"regexp"
 	"strings"
 	"syscall"
@@ -16,6 +18,18 @@ func away(err error) error {
 		return fmt.Errorf("%w\nNobody is there. tidings dev DIR runs a service; --url names another", err)
 	}
 	return err
+}
+
+// permitted adds what to do to an error of files that this user may not use.
+func permitted(err error) error {
+	if !errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "; ") { // which says it
+		return err
+	}
+	who := "This user"
+	if u, failed := user.Current(); failed == nil {
+		who = "The user " + u.Username
+	}
+	return fmt.Errorf("%w\n%s may not do that: run it as the one who may, or name another file or directory", err, who)
 }
 
 // refusal adds what to do to the first error of an answer.

@@ -22,7 +22,7 @@ func main() {
 	defer cancel()
 	p := program{args: os.Args[1:], environ: os.Environ(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	if err := p.run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "tidings:", printable(renamed(err.Error())))
+		fmt.Fprintln(os.Stderr, "tidings:", printable(renamed(permitted(err).Error())))
 		os.Exit(tool.StatusOf(err))
 	}
 }

@@ -34,7 +34,7 @@ func (p program) persistCommand() *cobra.Command {
 		Short: "Register operations: a manifest of *.graphql files",
 		Long: `Read operations, one document in each *.graphql or *.gql file, and write the manifest
 of persisted operations that a service reads with --operations DIR: the document of
-each under its SHA-256. Clients send the id instead of the document.
+each under its SHA-256. Hidden directories and node_modules are passed over. Clients send the id instead of the document.
 
 With --register the documents go to a service that runs, without being run, where it
 takes them (--apq): docs/operations.md, Persisted operations.
@@ -108,6 +108,9 @@ func (p program) persist(c *cobra.Command, o persisting, args []string) error {
 func documentsOf(paths []string) (list []persisted, err error) {
 	for _, path := range paths {
 		err := filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+			if d != nil && d.IsDir() && name != path && foreign(d.Name()) {
+				return fs.SkipDir
+			}
 			if err != nil || d.IsDir() {
 				return err
 			}
@@ -144,6 +147,9 @@ func documentsOf(paths []string) (list []persisted, err error) {
 	slices.SortFunc(list, func(a, b persisted) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
 	return list, nil
 }
+
+// foreign reports whether a directory holds what is not an application's own.
+func foreign(name string) bool { return strings.HasPrefix(name, ".") || name == "node_modules" }
 
 // manifest writes documents in one of the forms that a service reads.
 func manifest(format string, list []persisted) ([]byte, error) {

@@ -88,8 +88,12 @@ func lackingOf(list []right, lacking bus.Rights) []right {
 }
 
 // spared reports whether a service can do without a right, at the price of what the right is
-// for: answers of another account, being seen, what is kept for later starts.
+// for: answers of another account, orders of operators, being seen, what is kept for later
+// starts.
 func (r right) spared() bool {
+	if strings.HasPrefix(r.why, "operators:") {
+		return true
+	}
 	answers := !r.subscribe && (strings.HasPrefix(r.subject, "_R_.") || strings.HasPrefix(r.subject, "_INBOX_"))
 	return answers || r.subject == "$SRV.>" || strings.Contains(r.subject, ".ctl.") || strings.Contains(r.subject, "-views") || strings.Contains(r.subject, "-snapshots")
 }

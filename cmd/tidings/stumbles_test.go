@@ -1,6 +1,9 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -35,6 +38,9 @@ func TestWhatIsGotWrongIsAnsweredWithWhatToDo(t *testing.T) {
 		{[]string{"token", "--sub"}, "--sub wants a value; see tidings token --help"},
 		{[]string{"revoke", "--jit", "x"}, "did you mean --jti? See"},
 		{[]string{"drain", "now"}, `unknown argument "now"; see tidings drain --help`},
+		{[]string{"import", "x", "--dryrun"}, "did you mean --dry-run?"},
+		{[]string{"import", "x", "--nothing"}, "unknown flag --nothing; see tidings import --help"},
+		{[]string{"schema", "check", dir, "no/where"}, "there is no directory or file no/where; name"},
 		{[]string{"man", "nothing"}, "see tidings --help"},
 	} {
 		if out, errs, status := calls(t, "", c.args...); status != statusUsage || !strings.Contains(errs, c.says) || out != "" {
@@ -53,5 +59,36 @@ func TestErrorsNameThisProgram(t *testing.T) {
 	_, errs, _ := calls(t, "", "soap", "accounts", filepath.Join(dir, "accounts.json"))
 	if said := renamed(errs); !strings.Contains(said, "`tidings soap secret`") || strings.Contains(said, "`api ") {
 		t.Error(said)
+	}
+}
+
+func TestWhatAUserMayNotIsAnsweredWithWhatToDo(t *testing.T) {
+	t.Parallel()
+	denied := &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrPermission}
+	if said := permitted(fmt.Errorf("the token: %w", denied)).Error(); !strings.Contains(said, "may not do that: run it as") {
+		t.Error(said)
+	}
+	if said := permitted(fmt.Errorf("%w; choose another", denied)).Error(); strings.Contains(said, "may not do that") {
+		t.Error(said)
+	}
+}
+
+// Hidden directories and packages of others hold no operations of an application.
+func TestPersistPassesOverWhatIsNotTheApplications(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"app/a.graphql", ".git/b.graphql", "node_modules/x/c.graphql"} {
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte("{ a }"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, errs, status := calls(t, "", "persist", dir, "--format", "relay")
+	if status != 0 || strings.Count(out, "{ a }") != 1 {
+		t.Errorf("status %d, %s%s", status, errs, out)
+	}
+	list, err := documentsOf([]string{dir})
+	if err != nil || len(list) != 1 || list[0].file != filepath.Join(dir, "app/a.graphql") {
+		t.Error(err, list)
 	}
 }

@@ -12,3 +12,13 @@ func Flags() iter.Seq2[string, string] {
 		}
 	}
 }
+
+// IsFlag reports whether a setting has the flag of that name.
+func IsFlag(name string) bool {
+	for flag := range Flags() {
+		if flag == name {
+			return true
+		}
+	}
+	return name == "version" || name == "print-config"
+}

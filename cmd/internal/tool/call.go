@@ -23,6 +23,8 @@ type Call struct {
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+
+	command string // its first word
 }
 
 // commands are the subcommands by their first words.
@@ -49,6 +51,7 @@ func Names() []string { return slices.Collect(maps.Keys(commands)) }
 // the status with which the program ends: StatusOf. It panics when there is no
 // such subcommand.
 func Run(ctx context.Context, name string, call Call) error {
+	call.command = name
 	return commands[name](ctx, call)
 }
 
@@ -97,7 +100,7 @@ func (c Call) help(list ...boot.Help) error {
 
 // settings reads arguments as settings of the service.
 func (c Call) settings(args []string) (boot.Config, error) {
-	return boot.ReadConfig(c.Program, args, c.Environ, printer(c.Stdout))
+	return boot.ReadConfig(c.Program+" "+c.command, args, c.Environ, printer(c.Stdout))
 }
 
 // after is the same call, without its first arguments.

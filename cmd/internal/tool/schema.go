@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -218,6 +219,9 @@ func (c check) json(v any) error {
 // readContract reads a directory of annotated files or a printed contract.
 func (c check) readContract(path string) (*schema.Contract, error) {
 	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no directory or file %s; name a directory of *.graphql files, or a contract", path)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,10 @@ var lockHelp = boot.Help{
 Write down, in DIR/v2.soap.lock, what partners of SOAP see today as that version:
 operations, documents, types, names. From then on the version keeps this shape,
 whatever is added to the schema: docs/soap.md, Versions. What differs from the
-present lock is listed with what it does to partners' programs.`,
+present lock is listed with what it does to partners' programs.
+
+Status: 0 it is written, or as it was; 1 it is not written over; 2 the command is
+wrong.`,
 	Usage: "$0 soap lock [--version v2] [--force] [--schema DIR] [settings]",
 	Examples: `
 $0 soap lock --schema notes

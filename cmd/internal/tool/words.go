@@ -2,9 +2,12 @@ package tool
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"tidings/cmd/internal/boot"
+	"tidings/schema"
 )
 
 // words are a subcommand's own flags. What else there is are settings of the
@@ -34,6 +37,8 @@ func (w words) take(args []string) (names, rest []string, help bool, err error) 
 			*on = true
 		case on != nil:
 			return nil, nil, false, fmt.Errorf("--%s takes no value", name)
+		case text == nil && list == nil && !boot.IsFlag(name) && schema.Nearest(name, w.names()) != "":
+			return nil, nil, false, fmt.Errorf("unknown flag --%s; did you mean --%s?", name, schema.Nearest(name, w.names()))
 		case text == nil && list == nil:
 			rest = append(rest, arg)
 			if !given && len(args) > 0 && !strings.HasPrefix(args[0], "-") && !boot.IsSwitch(name) {
@@ -53,6 +58,13 @@ func (w words) take(args []string) (names, rest []string, help bool, err error) 
 		}
 	}
 	return names, rest, help, nil
+}
+
+// names are those of the flags, in order.
+func (w words) names() []string {
+	names := slices.Concat(slices.Collect(maps.Keys(w.switches)), slices.Collect(maps.Keys(w.texts)), slices.Collect(maps.Keys(w.lists)))
+	slices.Sort(names)
+	return names
 }
 
 // Own reads a command's own flags, those with a value and those without, and tells
