@@ -259,7 +259,9 @@ func (a *answerer) write(status int, body []byte) {
 	h := a.w.Header()
 	h.Set("Content-Type", a.kind+"; charset=utf-8")
 	h.Add("Vary", "Accept, Accept-Encoding"+a.vary)
-	h.Set("X-Content-Type-Options", "nosniff")
+	if h.Get("X-Content-Type-Options") == "" { // as a rule the edge has said so
+		h.Set("X-Content-Type-Options", "nosniff")
+	}
 	a.exchange.Status = status
 	if len(body) < minGzip || !AcceptsGzip(a.r.Header.Values("Accept-Encoding")) {
 		a.writeBytes(status, body)

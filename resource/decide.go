@@ -169,14 +169,14 @@ func (d *draft) create(current []byte, newID string) (Decision, error) {
 	if current != nil {
 		return Decision{}, fault.New(fault.Conflict, "%s %q exists already", d.r.Name, id)
 	}
-	record := make(members, len(d.r.Fields))
-	for _, f := range d.r.Fields {
-		if record[f.Name], err = d.initial(f, id, owner); err != nil {
+	values := make([]json.RawMessage, len(d.r.Fields))
+	for i, f := range d.r.Fields {
+		if values[i], err = d.initial(f, id, owner); err != nil {
 			return Decision{}, err
 		}
 	}
-	raw := encode(d.r, record)
-	return Decision{ID: id, Kind: Created, Raw: raw, Answer: raw, Take: uniques(d.r, record, nil)}, nil
+	raw := encodeValues(d.r, values)
+	return Decision{ID: id, Kind: Created, Raw: raw, Answer: raw, Take: uniqueValues(d.r, values)}, nil
 }
 
 // newID is the id of the new record: its owner where the schema says so,

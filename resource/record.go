@@ -38,13 +38,22 @@ func membersOf(raw []byte) (members, error) {
 // encode writes a record as the log keeps it: compact JSON, the stored fields
 // in the order of the schema. A member that is nil is left out.
 func encode(r *schema.Resource, record members) []byte {
+	values := make([]json.RawMessage, len(r.Fields))
+	for i, f := range r.Fields {
+		values[i] = record[f.Name]
+	}
+	return encodeValues(r, values)
+}
+
+// encodeValues writes a record of which each field's value is at its place.
+func encodeValues(r *schema.Resource, values []json.RawMessage) []byte {
 	size := 2
-	for name, value := range record {
-		size += len(name) + len(value) + 4
+	for i, value := range values {
+		size += len(r.Fields[i].Name) + len(value) + 4
 	}
 	out := append(make([]byte, 0, size), '{')
-	for _, f := range r.Fields {
-		value := record[f.Name]
+	for i, f := range r.Fields {
+		value := values[i]
 		if value == nil || !f.Stored() {
 			continue
 		}
@@ -74,6 +83,17 @@ func uniques(r *schema.Resource, record, other members) []Unique {
 			continue
 		}
 		list = append(list, Unique{Field: f.Name, Hash: digest(record[f.Name])})
+	}
+	return list
+}
+
+// uniqueValues returns the unique values of a new record.
+func uniqueValues(r *schema.Resource, values []json.RawMessage) []Unique {
+	var list []Unique
+	for i, f := range r.Fields {
+		if f.Unique && f.Name != "id" && !isNull(values[i]) {
+			list = append(list, Unique{Field: f.Name, Hash: digest(values[i])})
+		}
 	}
 	return list
 }
