@@ -99,6 +99,8 @@ clients: ## install the foreign clients that conformance needs
 	@command -v prometheus >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus)
 	@command -v kotlinc >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends kotlin)
 	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
+	@command -v firefox-esr >/dev/null && command -v WebKitWebDriver >/dev/null && command -v Xvfb >/dev/null || \
+	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends firefox-esr webkit2gtk-driver xvfb)
 	@for p in conformance/*/package.json examples/*/package.json web/*/package.json; do cd $(CURDIR)/$$(dirname $$p) && { $(NPM_CI) || $(NPM_CI); } || exit 1; done
 
 soap-clients: ## install the others of SOAP: suds, SOAP::Lite, gSOAP, JAX-WS and Mono, 90 MB of packages
@@ -111,7 +113,7 @@ soap-clients: ## install the others of SOAP: suds, SOAP::Lite, gSOAP, JAX-WS and
 	@command -v mcs >/dev/null && command -v wsdl >/dev/null || \
 	  (apt-get update -qq && apt-get install -y -qq --no-install-recommends mono-devel)
 
-conformance: clients soap-clients postgres build ## the walks against foreign clients: graphql-http, Apollo, urql, graphql-js, GraphQL Code Generator, genqlient, graphql-ws, graphql-sse, Chromium, bash, zsh, fish, zeep, PHP, npm soap, suds, SOAP::Lite, gSOAP, JAX-WS, Mono, WSS4J, HAProxy, nginx, Prometheus with the dashboard's queries, several processes
+conformance: clients soap-clients postgres build ## the walks against foreign clients: graphql-http, Apollo, urql, graphql-js, GraphQL Code Generator, genqlient, graphql-ws, graphql-sse, Chromium, Firefox, WebKit, bash, zsh, fish, zeep, PHP, npm soap, suds, SOAP::Lite, gSOAP, JAX-WS, Mono, WSS4J, HAProxy, nginx, Prometheus with the dashboard's queries, several processes
 	go test -tags conformance -count=1 -timeout 30m ./conformance/... ./wssec
 
 # make conformance injects the first few of these faults.

@@ -75,7 +75,7 @@ func (c *Console) operations(questions []question) []list {
 	found := make([]candidates, 0, len(questions))
 	for _, q := range questions {
 		if q.Process == "" || q.Process == c.id {
-			found = append(found, candidates{question: q, search: strings.ToLower(q.Search)})
+			found = append(found, candidates{question: q, search: strings.ToLower(q.Search), text: c.opts.Text})
 		}
 	}
 	if len(found) == 0 {
@@ -98,6 +98,7 @@ func (c *Console) operations(questions []question) []list {
 type candidates struct {
 	question question
 	search   string // in lower case
+	text     func(graphql.Request) string
 	total    int
 	best     []realtime.Live
 }
@@ -119,7 +120,7 @@ func (c *candidates) matches(l realtime.Live) bool {
 	if c.search == "" {
 		return true
 	}
-	for _, text := range [...]string{l.Who.Subject, l.Connection, l.Request.OperationName, l.Client.String(), l.Request.Query} {
+	for _, text := range [...]string{l.Who.Subject, l.Connection, l.Request.OperationName, l.Client.String(), c.text(l.Request)} {
 		if strings.Contains(strings.ToLower(text), c.search) {
 			return true
 		}
@@ -156,7 +157,7 @@ func (c *candidates) list(process string, room *int) list {
 	c.cut()
 	out := list{Question: c.question, Total: c.total, Nodes: make([]operation, 0, len(c.best))}
 	for _, l := range c.best {
-		op := operationOf(process, l)
+		op := operationOf(process, l, c.text(l.Request))
 		size, err := json.Marshal(op)
 		if *room -= len(size); err != nil || *room < 0 {
 			break
@@ -166,11 +167,12 @@ func (c *candidates) list(process string, room *int) list {
 	return out
 }
 
-func operationOf(process string, l realtime.Live) operation {
+// operationOf is an operation whose document has that text, if it is known.
+func operationOf(process string, l realtime.Live, text string) operation {
 	op := operation{
 		Process: process, Connection: l.Connection, ID: l.ID, Transport: l.Transport, Client: l.Client.String(),
 		Subject: l.Who.Subject, Roles: rolesOf(l.Who.Roles), Name: clip(l.Request.OperationName, maxName),
-		Document: clip(documentOf(l.Request), maxDocument), Variables: sent(l.Request.Variables),
+		Document: clip(cmp.Or(text, named(l.Request)), maxDocument), Variables: sent(l.Request.Variables),
 		Begun: l.Begun.UTC(), Delivered: l.Delivered, Queue: l.Queue,
 	}
 	if !l.Who.Expires.IsZero() {
@@ -183,17 +185,12 @@ func operationOf(process string, l realtime.Live) operation {
 	return op
 }
 
-// documentOf is the text that a client has sent, or what it names instead.
-func documentOf(r graphql.Request) string {
-	switch {
-	case r.Query != "":
-		return r.Query
-	case r.DocumentID != "":
-		return "# persisted as " + r.DocumentID
-	case r.QueryID != "":
-		return "# persisted as " + r.QueryID
+// named says what a client names instead of a document that is not known here.
+func named(r graphql.Request) string {
+	if id := cmp.Or(r.DocumentID, r.QueryID); id != "" {
+		return "# registered as " + id
 	}
-	return "# persisted by its hash"
+	return "# registered by its hash"
 }
 
 // rolesOf are the names of roles, those that no credentials carry included.

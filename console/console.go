@@ -39,6 +39,9 @@ type Options struct {
 	Hub *realtime.Hub
 	// Groups are those of the engine of the moment, largest first.
 	Groups func(most int) []graphql.LiveGroup
+	// Text is the document of a request that may only name it; empty: it is not known.
+	// Nil knows those that were sent.
+	Text func(graphql.Request) string
 	// Feed is the one of the moment.
 	Feed func() *resource.Feed
 	// Verifier tells who an operator is.
@@ -83,6 +86,9 @@ type identity struct {
 // New returns the console of a process.
 func New(o Options) (*Console, error) {
 	o.Every = cmp.Or(o.Every, time.Second)
+	if o.Text == nil {
+		o.Text = func(r graphql.Request) string { return r.Query }
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -69,8 +70,11 @@ func newPod(t testing.TB, b *bus.Bus, writes bool) *pod {
 		p.Service = resourcetest.Reader(t, b, dir, resource.FeedOptions{})
 	}
 	metrics := proc.NewMetrics()
-	var err error
-	p.engine, err = graphql.New(p.Model, p.Client, p.Feed, graphql.Options{Metrics: metrics})
+	deployed, err := graphql.ReadOperations(fstest.MapFS{"watch.graphql": {Data: []byte("subscription Watch { postChanged { kind } }")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.engine, err = graphql.New(p.Model, p.Client, p.Feed, graphql.Options{Metrics: metrics, Persisted: graphql.Persisted{Deployed: deployed}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +96,7 @@ func newPod(t testing.TB, b *bus.Bus, writes bool) *pod {
 	t.Cleanup(func() { _ = p.hub.Close() })
 	p.console, err = console.New(console.Options{
 		Bus: b, Metrics: metrics, Ready: func() error { return nil }, Role: "api", Hub: p.hub,
-		Groups: p.engine.Groups, Feed: func() *resource.Feed { return p.Feed },
+		Groups: p.engine.Groups, Text: p.engine.Text, Feed: func() *resource.Feed { return p.Feed },
 		Verifier: verifier, Revoke: revocations.Revoke, Every: every,
 		Logger: slog.New(slog.NewTextHandler(p.log, nil)),
 	})

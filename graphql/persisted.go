@@ -109,6 +109,24 @@ func (e *Engine) named(ctx context.Context, id string) (string, error) {
 	return text, nil
 }
 
+// Text returns the document of a request, as far as this process knows it without
+// asking anybody: what was sent, deployed, or registered and used here lately. Empty: it does not.
+func (e *Engine) Text(r Request) string {
+	if r.Query != "" {
+		return r.Query
+	}
+	hash, err := r.readExtensions()
+	if err != nil {
+		return ""
+	}
+	id := canonicalID(cmp.Or(r.DocumentID, r.QueryID, hash))
+	if text := e.options.Persisted.Deployed.text(id); text != "" {
+		return text
+	}
+	text, _ := e.shared.cache.Get(id) // the zero one where there is none
+	return text
+}
+
 // register keeps a valid document under its hash, for all processes. One that
 // cannot be kept is run all the same: its client sends it again.
 func (e *Engine) register(ctx context.Context, hash, text string) {

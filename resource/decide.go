@@ -167,7 +167,7 @@ func (d *draft) create(current []byte, newID string) (Decision, error) {
 		return Decision{}, err
 	}
 	if current != nil {
-		return Decision{}, fault.New(fault.Conflict, "%s %q exists already", d.r.Name, id)
+		return Decision{}, d.exists(id)
 	}
 	values := make([]json.RawMessage, len(d.r.Fields))
 	for i, f := range d.r.Fields {
@@ -192,6 +192,15 @@ func (d *draft) newID(fresh, owner string) (string, error) {
 		return "", fault.Input("input.id", "%s.id is required", d.r.Name)
 	}
 	return owner, nil
+}
+
+// exists says that there is such a record, and what to do where it is there to stay:
+// whoever creates their own a second time wants to change it.
+func (d *draft) exists(id string) *fault.Error {
+	if d.r.Owner != nil && d.r.Owner.Name == "id" {
+		return fault.New(fault.Conflict, "%s %q exists already: each subject has one, with the id of the subject; update it instead", d.r.Name, id)
+	}
+	return fault.New(fault.Conflict, "%s %q exists already", d.r.Name, id)
 }
 
 // newOwner says who will own the record: the caller, or whom an ADMIN or a

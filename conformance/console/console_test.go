@@ -3,7 +3,7 @@
 package console_test
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"net/http"
 	"os"
@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"tidings/conformance/browser"
 )
 
 // An operator signs in, sees what clients do, closes one connection and no other,
@@ -20,21 +22,19 @@ import (
 // by day and by night.
 func TestAnOperatorSeesAndOrders(t *testing.T) {
 	s := startService(t)
-	b := startBrowser(t)
-	b.open(t, "wrong", s.admin, 1280, "light")
-	b.signIn(t, "wrong", s.token(t, "alice", "USER"))
-	b.until(t, "wrong", `!document.getElementById("refused").hidden && document.getElementById("refused").textContent.includes("ADMIN") && !sessionStorage.length`)
-	b.shot(t, "wrong", "refused", "dark")
+	b := browser.Start(t, browser.Chromium, nil)
+	wrong := signIn(b, browser.Window{Name: "wrong"}, s.admin, s.token(t, "alice", "USER"))
+	wrong.Until(`!document.getElementById("refused").hidden && document.getElementById("refused").textContent.includes("ADMIN") && !sessionStorage.length`)
+	shot(t, wrong, "refused", "dark")
 
-	pages := []string{"desk", "phone"}
-	b.open(t, "desk", s.admin, 1280, "light")
-	b.open(t, "phone", s.admin, 390, "light")
 	root := s.token(t, "root", "ADMIN")
+	desk := signIn(b, browser.Window{Name: "desk"}, s.admin, root)
+	phone := signIn(b, browser.Window{Name: "phone", Width: 390}, s.admin, root)
+	pages := []*browser.Page{desk, phone}
 	for _, page := range pages {
-		b.signIn(t, page, root)
-		b.until(t, page, `document.getElementById("state").textContent === "live" && document.getElementById("shown").textContent.startsWith("No live")`)
+		page.Until(`document.getElementById("state").textContent === "live" && document.getElementById("shown").textContent.startsWith("No live")`)
 	}
-	b.shot(t, "desk", "empty", "light")
+	shot(t, desk, "empty", "light")
 
 	clients := map[string]*websocket.Conn{}
 	for _, who := range []string{"ada", "bob", "carol"} {
@@ -42,25 +42,25 @@ func TestAnOperatorSeesAndOrders(t *testing.T) {
 	}
 	s.write(t, 30)
 	for _, page := range pages {
-		b.until(t, page, tile("Connections", "3")+"&&"+tile("Live operations", "6")+`&& document.querySelectorAll("#operations tr.row").length === 6 && document.querySelectorAll("#changes tr").length === 10 && document.querySelectorAll("#groups tr").length === 2`)
+		page.Until(tile("Connections", "3") + "&&" + tile("Live operations", "6") + `&& document.querySelectorAll("#operations tr.row").length === 6 && document.querySelectorAll("#changes tr").length === 10 && document.querySelectorAll("#groups tr").length === 2`)
 	}
 
-	b.tell(t, map[string]any{"command": "fill", "page": "desk", "at": "#search", "text": "bob"})
-	b.until(t, "desk", `document.querySelectorAll("#operations tr.row").length === 2`)
-	b.click(t, "desk", "#operations .open >> nth=0")
+	desk.Fill("#search", "bob")
+	desk.Until(`document.querySelectorAll("#operations tr.row").length === 2`)
+	desk.Click("#operations .open", "")
 	for _, page := range pages {
-		b.shot(t, page, page+"-light", "light")
-		b.shot(t, page, page+"-dark", "dark")
-		b.until(t, page, `document.documentElement.scrollWidth <= innerWidth`)
+		shot(t, page, page.Name+"-light", "light")
+		shot(t, page, page.Name+"-dark", "dark")
+		page.Until(`document.documentElement.scrollWidth <= innerWidth`)
 	}
-	b.click(t, "desk", `.detail button:has-text("Close the connection")`)
-	b.shot(t, "desk", "asked", "light")
-	b.click(t, "desk", "#ask-yes")
+	desk.Click(".detail button", "Close the connection")
+	shot(t, desk, "asked", "light")
+	desk.Click("#ask-yes", "")
 	if code := closeCode(t, clients["bob"]); code != websocket.CloseServiceRestart {
 		t.Errorf("bob's connection was closed with %d", code)
 	}
-	b.until(t, "desk", `document.getElementById("toast").textContent.includes("was closed")`)
-	b.until(t, "phone", tile("Connections", "2"))
+	desk.Until(`document.getElementById("toast").textContent.includes("was closed")`)
+	phone.Until(tile("Connections", "2"))
 	s.write(t, 1)
 	for _, who := range []string{"ada", "carol"} {
 		if code := closeCode(t, clients[who]); code != 0 {
@@ -69,17 +69,14 @@ func TestAnOperatorSeesAndOrders(t *testing.T) {
 	}
 
 	s.stop(t)
-	b.until(t, "desk", `document.getElementById("state").dataset.state === "lost" && document.getElementById("room").classList.contains("stale")`)
-	b.shot(t, "desk", "lost", "light")
+	desk.Until(`document.getElementById("state").dataset.state === "lost" && document.getElementById("room").classList.contains("stale")`)
+	shot(t, desk, "lost", "light")
 	s.start(t)
-	b.until(t, "desk", `document.getElementById("state").textContent === "live" && `+tile("Connections", "0"))
+	desk.Until(`document.getElementById("state").textContent === "live" && ` + tile("Connections", "0"))
 
-	b.click(t, "desk", "#out")
-	b.until(t, "desk", `document.getElementById("room").hidden && !sessionStorage.length && !document.querySelector("#operations tr, #changes tr, #tiles div")`)
-	var said []string
-	if err := json.Unmarshal(b.tell(t, map[string]any{"command": "errors"}), &said); err != nil || len(said) > 0 {
-		t.Errorf("the pages threw %v %v", said, err)
-	}
+	desk.Click("#out", "")
+	desk.Until(`document.getElementById("room").hidden && !sessionStorage.length && !document.querySelector("#operations tr, #changes tr, #tiles div")`)
+	b.Quiet()
 }
 
 // tile is true when a figure is shown with a value.
@@ -87,46 +84,19 @@ func tile(title, value string) string {
 	return fmt.Sprintf(`[...document.querySelectorAll("#tiles > div")].some(d => d.firstChild.textContent === %q && d.lastChild.firstChild.textContent === %q)`, title, value)
 }
 
-func (b *browser) open(t *testing.T, page, admin string, width int, scheme string) {
-	t.Helper()
-	b.tell(t, map[string]any{"command": "open", "page": page, "url": admin + "/console", "width": width, "height": 844, "scheme": scheme})
-}
-
-func (b *browser) signIn(t *testing.T, page, token string) {
-	t.Helper()
-	b.tell(t, map[string]any{"command": "fill", "page": page, "at": "#token", "text": token})
-	b.click(t, page, "#login button")
-}
-
-func (b *browser) click(t *testing.T, page, at string) {
-	t.Helper()
-	b.tell(t, map[string]any{"command": "click", "page": page, "at": at})
+// signIn opens the console and enters a token.
+func signIn(b *browser.Browser, w browser.Window, admin, token string) *browser.Page {
+	w.URL = admin + "/console"
+	page := b.Open(w)
+	page.Fill("#token", token)
+	page.Click("#login button", "")
+	return page
 }
 
 // shot looks at a page; SHOTS names a directory where that is kept.
-func (b *browser) shot(t *testing.T, page, name, scheme string) {
+func shot(t *testing.T, page *browser.Page, name, scheme string) {
 	t.Helper()
-	dir := os.Getenv("SHOTS")
-	if dir == "" {
-		dir = t.TempDir()
-	}
-	b.tell(t, map[string]any{"command": "shot", "page": page, "file": filepath.Join(dir, name+".png"), "scheme": scheme})
-}
-
-// until waits for what an expression says of a page.
-func (b *browser) until(t *testing.T, page, is string) {
-	t.Helper()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(90 * time.Second); ; <-tick.C {
-		if string(b.tell(t, map[string]any{"command": "evaluate", "page": page, "text": "Boolean(" + is + ")"})) == "true" {
-			return
-		}
-		if time.Now().After(end) {
-			text := b.tell(t, map[string]any{"command": "evaluate", "page": page, "text": "document.body.innerText"})
-			t.Fatalf("the page %s never came to %s; it says %s", page, is, text)
-		}
-	}
+	page.Shot(filepath.Join(cmp.Or(os.Getenv("SHOTS"), t.TempDir()), name+".png"), scheme)
 }
 
 // listen opens a socket with two subscriptions, one of which has variables.

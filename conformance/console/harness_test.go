@@ -3,9 +3,6 @@
 package console_test
 
 import (
-	"bufio"
-	"encoding/json"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -88,55 +85,4 @@ func (s *service) token(t *testing.T, subject, role string) string {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(string(out))
-}
-
-// browser is Chromium, as conformance/browser/visitor.mjs drives it.
-type browser struct {
-	in  io.Writer
-	out *bufio.Scanner
-}
-
-func startBrowser(t *testing.T) *browser {
-	t.Helper()
-	cmd := exec.Command("node", "visitor.mjs")
-	cmd.Dir, cmd.Stderr = "../browser", os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("%v: make clients", err)
-	}
-	t.Cleanup(func() {
-		in.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("the browser ended with %v", err)
-		}
-	})
-	b := &browser{in: in, out: bufio.NewScanner(out)}
-	b.out.Buffer(nil, 16<<20)
-	return b
-}
-
-// tell sends a command and returns what it is answered with.
-func (b *browser) tell(t *testing.T, command map[string]any) json.RawMessage {
-	t.Helper()
-	if err := json.NewEncoder(b.in).Encode(command); err != nil {
-		t.Fatal(err)
-	}
-	var answer struct {
-		Value json.RawMessage
-		Error string
-	}
-	if !b.out.Scan() {
-		t.Fatalf("the browser is gone: %v", b.out.Err())
-	}
-	if err := json.Unmarshal(b.out.Bytes(), &answer); err != nil || answer.Error != "" {
-		t.Fatalf("%v: %v %s", command, err, answer.Error)
-	}
-	return answer.Value
 }

@@ -143,7 +143,7 @@ modules() { ln -sfn "$TREE/$1/node_modules" node_modules; }
 # browse URL: open it in Chromium, which page_says and shot then ask.
 browse() {
   modules conformance/browser
-  cp "$TREE/conformance/browser/visitor.mjs" .
+  cp "$TREE"/conformance/browser/*.mjs .
   coproc BROWSER { node visitor.mjs; }
   tell "{\"command\": \"open\", \"page\": \"p\", \"url\": \"$1\", \"width\": 900, \"height\": 700}" > /dev/null
 }

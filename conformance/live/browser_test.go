@@ -7,20 +7,25 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os/exec"
-	"syscall"
 	"testing"
+
+	"tidings/conformance/browser"
 )
 
 // inPage are the clients of page.html.
 var inPage = []string{"EventSource", "WebSocket", "graphql-ws", "graphql-sse", "graphql-sse single"}
 
+// In each engine: resume.js, as the service serves it, is for all of them.
 func TestABrowserMissesNothingWhenProcessesAreKilled(t *testing.T) {
-	a := newAudience(inPage...)
-	origin := servePage(t, a)
-	c := newCluster(t, 3, origin)
-	browse(t, origin+"/page.html?"+url.Values{"url": {c.url()}, "token": {token(t, "alice")}}.Encode())
-	c.survive(t, a)
+	for _, engine := range browser.Engines() {
+		t.Run(engine, func(t *testing.T) {
+			a := newAudience(inPage...)
+			origin := servePage(t, a)
+			c := newCluster(t, 3, origin)
+			browser.Start(t, engine, nil).Open(browser.Window{Name: "page", URL: origin + "/page.html?" + url.Values{"url": {c.url()}, "token": {token(t, "alice")}}.Encode()})
+			c.survive(t, a)
+		})
+	}
 }
 
 // servePage serves the page, the libraries that it loads, and what it reports to.
@@ -32,37 +37,15 @@ func servePage(t *testing.T, a *audience) (origin string) {
 	mux.Handle("/graphql-ws/", http.StripPrefix("/graphql-ws/", http.FileServer(http.Dir("node_modules/graphql-ws/dist"))))
 	mux.Handle("/graphql-sse/", http.StripPrefix("/graphql-sse/", http.FileServer(http.Dir("node_modules/graphql-sse/lib"))))
 	mux.HandleFunc("POST /report", func(_ http.ResponseWriter, r *http.Request) {
-		var one report
-		if err := json.NewDecoder(r.Body).Decode(&one); err != nil {
+		var list []report
+		if err := json.NewDecoder(r.Body).Decode(&list); err != nil {
 			t.Errorf("the page reported %v", err)
 		}
-		a.take(one)
+		for _, one := range list {
+			a.take(one)
+		}
 	})
 	srv := httptest.NewServer(mux)
 	t.Cleanup(srv.Close)
 	return srv.URL
-}
-
-// browse opens the page in Chromium until the test ends.
-func browse(t *testing.T, address string) {
-	t.Helper()
-	program, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Fatal("Chromium is missing: run make clients")
-	}
-	log := &output{}
-	cmd := exec.Command(program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-		"--disable-background-networking", "--remote-debugging-port=0", "--enable-logging=stderr", "--user-data-dir="+t.TempDir(), address)
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it and the processes that it has started; they may be gone
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("Chromium printed\n%s", log.tail())
-		}
-	})
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tidings/conformance/browser"
 )
 
 // A client for which there is no place is closed with 1013 and comes back by
@@ -40,7 +42,7 @@ func TestAPageSeesThatThereIsNoPlace(t *testing.T) {
 	a := newAudience("WebSocket")
 	origin := servePage(t, a)
 	c := newCluster(t, 1, origin, "--max-connections", "1")
-	browse(t, origin+"/full.html?"+url.Values{"url": {c.url()}}.Encode())
+	browser.Start(t, browser.Chromium, nil).Open(browser.Window{Name: "page", URL: origin + "/full.html?" + url.Values{"url": {c.url()}}.Encode()})
 	await(t, time.Minute, "the page is told", func() error {
 		return a.have("1013 true the server has as many connections as it may; try again later")
 	})

@@ -61,6 +61,18 @@ func (a *audience) have(title string) error {
 	return nil
 }
 
+// began returns nil when every client has been told of something.
+func (a *audience) began() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for c, titles := range a.seen {
+		if len(titles) == 0 {
+			return fmt.Errorf("%s has been told of nothing; errors: %v", c, a.errs)
+		}
+	}
+	return nil
+}
+
 // whole fails the test unless every client was told of each of the titles once
 // and in order.
 func (a *audience) whole(t *testing.T, want []string) {
@@ -172,7 +184,7 @@ func (c *cluster) survive(t *testing.T, a *audience) {
 	await(t, time.Minute, "all have subscribed", func() error {
 		warm++
 		c.write(t, mine, fmt.Sprint("warm ", warm))
-		return a.have(fmt.Sprint("warm ", max(1, warm-25)))
+		return a.began() // a page on a loaded machine is slower than who writes
 	})
 	var titles []string
 	write := func(n int) {

@@ -3,14 +3,9 @@
 package processes
 
 import (
-	"bufio"
 	"cmp"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -19,9 +14,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"tidings/conformance/browser"
 )
 
 // The page of examples/dashboard is built and opened in Chromium: where it can have a
@@ -36,28 +32,28 @@ func TestTheExamplePageMissesNothingWhenItsProcessIsKilled(t *testing.T) {
 	open := startHAProxy(t, c.apis, cert, key)
 	closed := startHAProxyWith(t, c.apis, cert, key, "default_backend apis", "http-request deny if { req.hdr(Upgrade) -m found }\n    default_backend apis")
 	open.allUp(t)
-	b := startBrowser(t, trusted)
-	socket := b.visit(t, site.URL, visit{name: "socket", service: open.private.url, token: token(t, c.data, "ada", "USER"), width: 1280, height: 900})
-	stream := b.visit(t, site.URL, visit{name: "stream", service: closed.private.url, token: token(t, c.data, "ben", "USER"), width: 390, height: 844})
-	silent := b.visit(t, site.URL, visit{name: "silent", service: open.private.url, token: token(t, c.data, "cy", "USER"), width: 390, height: 844, silent: true})
+	b := browser.Start(t, browser.Chromium, trusted)
+	socket := visitPage(b, site.URL, visit{name: "socket", service: open.private.url, token: token(t, c.data, "ada", "USER"), width: 1280, height: 900})
+	stream := visitPage(b, site.URL, visit{name: "stream", service: closed.private.url, token: token(t, c.data, "ben", "USER"), width: 390, height: 844})
+	silent := visitPage(b, site.URL, visit{name: "silent", service: open.private.url, token: token(t, c.data, "cy", "USER"), width: 390, height: 844, silent: true})
 	feed := startFeed(t, open.plain.url, token(t, c.data, "feed", "SERVICE"))
 	socket.poll(t, "it is live by WebSocket", func(s plotState) bool { return s.State == "live by WebSocket" && s.Events >= 20 })
 	for _, page := range []*visit{stream, silent} {
 		page.poll(t, "it is live by SSE", func(s plotState) bool { return s.State == "live by SSE: WebSockets are blocked" && s.Events >= 20 })
 	}
 	shots := shots(t)
-	socket.shot(t, filepath.Join(shots, "live-light.png"), "light")
+	socket.Shot(filepath.Join(shots, "live-light.png"), "light")
 
 	for _, transport := range []string{"websocket", "sse"} {
 		page := map[string]*visit{"websocket": socket, "sse": stream}[transport]
-		page.shot(t, filepath.Join(shots, "before-"+transport+".png"), "")
+		page.Shot(filepath.Join(shots, "before-"+transport+".png"), "")
 		before := page.state(t)
 		holders := c.holders(t, transport)
 		for _, a := range holders {
 			a.kill(t)
 		}
 		page.poll(t, "it has reconnected", func(s plotState) bool { return s.Reconnected > before.Reconnected && s.Events > before.Events+40 })
-		page.shot(t, filepath.Join(shots, "killed-"+transport+".png"), "")
+		page.Shot(filepath.Join(shots, "killed-"+transport+".png"), "")
 		for _, a := range holders {
 			a.restart(t)
 		}
@@ -66,12 +62,10 @@ func TestTheExamplePageMissesNothingWhenItsProcessIsKilled(t *testing.T) {
 	feed.end(t)
 	for _, page := range []*visit{socket, stream, silent} {
 		page.holds(t, c)
-		page.shot(t, filepath.Join(shots, page.name+"-light.png"), "light")
-		page.shot(t, filepath.Join(shots, page.name+"-dark.png"), "dark")
+		page.Shot(filepath.Join(shots, page.name+"-light.png"), "light")
+		page.Shot(filepath.Join(shots, page.name+"-dark.png"), "dark")
 	}
-	if errs := b.tell(t, map[string]any{"command": "errors"}); string(errs) != "[]" {
-		t.Errorf("the pages threw %s", errs)
-	}
+	b.Quiet()
 }
 
 // shots is where pictures of pages are kept: where TIDINGS_SCREENSHOTS says, or until
@@ -199,100 +193,31 @@ func (f *feed) end(t *testing.T) {
 	}
 }
 
-// browser is Chromium, as conformance/browser/visitor.mjs drives it.
-type browser struct {
-	mu  sync.Mutex
-	in  io.Writer
-	out *bufio.Scanner
-}
-
-// startBrowser runs it until the test ends; it takes the certificate for good, if there
-// is one.
-func startBrowser(t *testing.T, trusted *x509.Certificate) *browser {
-	t.Helper()
-	installed(t, "chromium")
-	cmd := exec.Command("node", "visitor.mjs")
-	if trusted != nil {
-		key := sha256.Sum256(trusted.RawSubjectPublicKeyInfo)
-		cmd.Args = append(cmd.Args, base64.StdEncoding.EncodeToString(key[:]))
-	}
-	cmd.Dir, cmd.Stderr = "../browser", os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("%v: make clients", err)
-	}
-	t.Cleanup(func() {
-		in.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("the browser ended with %v", err)
-		}
-	})
-	b := &browser{in: in, out: bufio.NewScanner(out)}
-	b.out.Buffer(nil, 16<<20)
-	return b
-}
-
-// tell sends a command and returns what it is answered with.
-func (b *browser) tell(t *testing.T, command map[string]any) json.RawMessage {
-	t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if err := json.NewEncoder(b.in).Encode(command); err != nil {
-		t.Fatal(err)
-	}
-	var answer struct {
-		Value json.RawMessage
-		Error string
-	}
-	if !b.out.Scan() {
-		t.Fatalf("the browser is gone: %v", b.out.Err())
-	}
-	if err := json.Unmarshal(b.out.Bytes(), &answer); err != nil || answer.Error != "" {
-		t.Fatalf("%v: %v %s", command, err, answer.Error)
-	}
-	return answer.Value
-}
-
 // visit is one opened page.
 type visit struct {
-	*browser
+	*browser.Page
 	name           string
 	service, token string // what is entered
 	width, height  int
 	silent         bool // its WebSockets are opened, and never answered
 }
 
-// visit opens the page and enters where the service is, and a token.
-func (b *browser) visit(t *testing.T, site string, v visit) *visit {
-	t.Helper()
-	v.browser = b
-	open := map[string]any{"command": "open", "page": v.name, "url": site, "width": v.width, "height": v.height}
+// visitPage opens the page and enters where the service is, and a token.
+func visitPage(b *browser.Browser, site string, v visit) *visit {
+	w := browser.Window{Name: v.name, URL: site, Width: v.width, Height: v.height}
 	if v.silent {
-		open["silent"] = strings.Replace(v.service, "http", "ws", 1) + "/graphql"
+		w.Silent = strings.Replace(v.service, "http", "ws", 1) + "/graphql"
 	}
-	b.tell(t, open)
-	b.tell(t, map[string]any{"command": "fill", "page": v.name, "at": "#url", "text": v.service + "/graphql"})
-	v.enter(t, v.token)
+	v.Page = b.Open(w)
+	v.Fill("#url", v.service+"/graphql")
+	v.enter(v.token)
 	return &v
 }
 
 // enter gives the page a token.
-func (v *visit) enter(t *testing.T, token string) {
-	t.Helper()
-	v.tell(t, map[string]any{"command": "fill", "page": v.name, "at": "#token", "text": token})
-	v.tell(t, map[string]any{"command": "click", "page": v.name, "at": "form button"})
-}
-
-func (v *visit) shot(t *testing.T, file, scheme string) {
-	t.Helper()
-	v.tell(t, map[string]any{"command": "shot", "page": v.name, "file": file, "scheme": scheme})
+func (v *visit) enter(token string) {
+	v.Fill("#token", token)
+	v.Click("form button", "")
 }
 
 // plotState is what the page says, and what it has.
@@ -308,7 +233,7 @@ type plotState struct {
 
 func (v *visit) state(t *testing.T) (s plotState) {
 	t.Helper()
-	text := v.tell(t, map[string]any{"command": "evaluate", "page": v.name, "text": `(() => {
+	text := v.Evaluate(`(() => {
 		const text = id => document.getElementById(id).textContent, sensors = {}, from = {};
 		for (const s of readings.sensors.values()) {
 			sensors[s.id] = s.points.map(({ version, value }) => ({ version, value }));
@@ -318,7 +243,7 @@ func (v *visit) state(t *testing.T) (s plotState) {
 			state: text("state"), notice: text("notice"), asks: !document.getElementById("entry").hidden, events: readings.events, missing: +text("missing"), twice: +text("twice"),
 			reconnected: +text("reconnected"), returns: [...document.querySelectorAll("#returns li")].map(li => li.textContent), sensors, from,
 		};
-	})()`})
+	})()`)
 	if err := json.Unmarshal(text, &s); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tidings/conformance/browser"
 )
 
 // The page asks for another token when its own counts no more, and goes on with it, by
@@ -22,11 +24,11 @@ func TestTheExamplePageGoesOnWithAnotherTokenAndWhenTheServiceIsBack(t *testing.
 	c := &cluster{data: t.TempDir()}
 	alone := startAPI(t, "api", c.data, []string{"TIDINGS_HISTORY=2000"}, "--schema", schema, "--origins", site.URL)
 	c.apis = []*api{alone}
-	b := startBrowser(t, nil)
+	b := browser.Start(t, browser.Chromium, nil)
 	feed := startFeed(t, alone.url, token(t, c.data, "feed", "SERVICE"))
 	pages := []*visit{
-		b.visit(t, site.URL, visit{name: "socket", service: alone.url, token: token(t, c.data, "ada", "USER"), width: 1280, height: 900}),
-		b.visit(t, site.URL, visit{name: "silent", service: alone.url, token: token(t, c.data, "ben", "USER"), width: 390, height: 844, silent: true}),
+		visitPage(b, site.URL, visit{name: "socket", service: alone.url, token: token(t, c.data, "ada", "USER"), width: 1280, height: 900}),
+		visitPage(b, site.URL, visit{name: "silent", service: alone.url, token: token(t, c.data, "ben", "USER"), width: 390, height: 844, silent: true}),
 	}
 	for _, page := range pages {
 		page.poll(t, "it is live", func(s plotState) bool { return strings.HasPrefix(s.State, "live by ") && s.Events > 0 })
@@ -40,8 +42,8 @@ func TestTheExamplePageGoesOnWithAnotherTokenAndWhenTheServiceIsBack(t *testing.
 	}
 	for _, page := range pages {
 		page.poll(t, "it asks for another token", func(s plotState) bool { return s.Asks && strings.HasPrefix(s.State, "not connected") })
-		page.shot(t, filepath.Join(shots(t), "asks-"+page.name+".png"), "")
-		page.enter(t, token(t, c.data, "dora", "USER"))
+		page.Shot(filepath.Join(shots(t), "asks-"+page.name+".png"), "")
+		page.enter(token(t, c.data, "dora", "USER"))
 	}
 	for _, page := range pages {
 		page.poll(t, "it has gone on", func(s plotState) bool { return strings.HasPrefix(s.State, "live by ") && s.Reconnected == 1 && !s.Asks })
@@ -49,7 +51,7 @@ func TestTheExamplePageGoesOnWithAnotherTokenAndWhenTheServiceIsBack(t *testing.
 	alone.kill(t)
 	for _, page := range pages {
 		page.poll(t, "it tries again", func(s plotState) bool { return strings.HasPrefix(s.State, "not connected: tries again by ") })
-		page.shot(t, filepath.Join(shots(t), "away-"+page.name+".png"), "")
+		page.Shot(filepath.Join(shots(t), "away-"+page.name+".png"), "")
 	}
 	alone.restart(t)
 	for _, page := range pages {

@@ -20,6 +20,13 @@ func (r *Rooms) Groups(most int) []graphql.LiveGroup {
 	return e.Engine.Groups(most)
 }
 
+// Text is the document of a request, as far as it is known here: see graphql.Engine.Text.
+func (r *Rooms) Text(request graphql.Request) string {
+	e, done := r.Use()
+	defer done()
+	return e.Engine.Text(request)
+}
+
 // Revoke takes tokens back, in all processes: see revoke.List.
 func (r *Rooms) Revoke(ctx context.Context, what auth.Revocation) error {
 	return r.revoked.Revoke(ctx, what)

@@ -15,7 +15,7 @@ func (e *edge) openConsole(c boot.Config, admin net.Listener) (err error) {
 	}
 	o := console.Options{
 		Bus: e.rooms.Bus, Metrics: e.rooms.Metrics, Ready: e.ready, Role: "api", Hub: e.hub,
-		Groups: e.rooms.Groups, Feed: e.rooms.Feed, Revoke: e.rooms.Revoke, Logger: e.log,
+		Groups: e.rooms.Groups, Text: e.rooms.Text, Feed: e.rooms.Feed, Revoke: e.rooms.Revoke, Logger: e.log,
 	}
 	if c.NATSURL == "" {
 		o.Role = "api and worker"
