@@ -88,9 +88,9 @@ ROUTES='cluster { name: bus, listen: "0.0.0.0:6222", routes: ["nats://a:6222", "
 # postgres: a server of PostgreSQL 14 or later on db.example.org, with TLS by ca.pem;
 # psql is its owner.
 postgres() {
-  local bin at
+  local bin at=/mnt # gone with the page
   bin=$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -1)
-  at=$(mktemp -d) # a socket's path is short
+  mount -t tmpfs -o mode=0700 postgres "$at"
   host db.example.org
   openssl req -x509 -newkey rsa:2048 -nodes -days 30 -subj /CN=db.example.org -addext subjectAltName=DNS:db.example.org -keyout "$at/key.pem" -out ca.pem 2> /dev/null
   cp ca.pem "$at/cert.pem"
