@@ -32,6 +32,9 @@ func TestTheExamplePageGoesOnWithAnotherTokenAndWhenTheServiceIsBack(t *testing.
 	}
 	for _, page := range pages {
 		page.poll(t, "it is live", func(s plotState) bool { return strings.HasPrefix(s.State, "live by ") && s.Events > 0 })
+		if s := page.state(t); s.Notice != "" {
+			t.Errorf("%s: a page that is live says %q", page.name, s.Notice)
+		}
 	}
 	for _, sub := range []string{"ada", "ben"} {
 		revoked, err := client.Post(alone.adminPort()+"/revoke", "application/json", strings.NewReader(`{"sub":"`+sub+`"}`))

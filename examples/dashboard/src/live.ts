@@ -60,7 +60,7 @@ function fallback(first: (blocked: () => void) => Transporter, second: () => Tra
     for (const begin of running) begin();
   });
   return (payload: Payload, sink: Sink): (() => void) => {
-    let cursor: string | undefined, using: Transporter, stop = () => {};
+    let cursor: string | undefined, using: Transporter, stop = () => {}, before = false;
     const begin = () => {
       const mine = (using = transporter);
       stop();
@@ -68,7 +68,9 @@ function fallback(first: (blocked: () => void) => Transporter, second: () => Tra
         next: result => {
           cursor = result.extensions?.cursor ?? cursor;
           if (result.extensions?.snapshot?.begin) heard.snapshot();
-          if (result.data || result.errors) sink.next(alone(result));
+          if (!result.data && !result.errors) return;
+          sink.next(before ? alone(result) : result);
+          before = true;
         },
         error: error => using === mine && sink.error(error),
         complete: () => using === mine && sink.complete(),
@@ -80,7 +82,8 @@ function fallback(first: (blocked: () => void) => Transporter, second: () => Tra
   };
 }
 
-/** urql merges a result into the one before it, as deferred parts are: without this an error would stay for ever. */
+/** urql merges a result into the one before it, as deferred parts are: without this an error would stay for ever. In the
+ * first result it takes a list of no errors for an error. */
 function alone({ data, errors, extensions }: Result): Result {
   return { data, errors: errors ?? [], extensions: { snapshot: undefined, ...extensions } };
 }
