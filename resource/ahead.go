@@ -119,6 +119,12 @@ func (w *Worker) standIn(ctx context.Context, typ, id string, last *bus.Message)
 	return err
 }
 
+// neverWas reports whether a record's newest message is a tombstone that stands in
+// its place, and there was none before.
+func neverWas(last *bus.Message) bool {
+	return last.Prev == 0 && last.Header.Get(headerKind) == string(Deleted) && last.Header.Get(headerActor) == standInActor
+}
+
 // note appends an entry of which it does no harm when it is stored although that
 // is not known.
 func (w *Worker) note(ctx context.Context, e bus.Entry) (uint64, error) {

@@ -159,7 +159,7 @@ func (l *Loader) decide(item Loadable, last *bus.Message) (Decision, LoadResult)
 	switch {
 	case item.Deleted && current == nil && !item.counts(last), !item.Deleted && current != nil && item.same(current):
 		return Decision{}, LoadResult{Loaded: LoadedSame}
-	case last != nil && l.options.OnConflict != ConflictReplace:
+	case last != nil && !neverWas(last) && l.options.OnConflict != ConflictReplace:
 		return Decision{}, l.refuse(fault.New(fault.Conflict, "%s %q is there otherwise", item.Type, item.ID))
 	}
 	old, _ := membersOf(current) // what cannot be read is replaced as a whole
