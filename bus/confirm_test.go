@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tidings/bus"
+	"tidings/fault"
 )
 
 // What is refused because of what the log said of a subject is confirmed by the
@@ -16,7 +17,12 @@ func TestWhatALogWithReplicasSaidIsConfirmed(t *testing.T) {
 	}
 	b := openCluster(t, startCluster(t))
 	alice, bob := b.Subjects().Record("User", "alice"), b.Subjects().Record("User", "bob")
-	seq, err := b.Append(t.Context(), bus.Entry{Subject: alice, Data: []byte(`{}`)})
+	var seq uint64
+	var err error
+	until(t, "the log, which was just made, has a leader that hears", func() bool {
+		seq, err = b.Append(t.Context(), bus.Entry{Subject: alice, Data: []byte(`{}`)})
+		return !fault.Is(err, fault.Unavailable)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
