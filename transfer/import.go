@@ -62,7 +62,7 @@ func Check(m *schema.Model, from io.Reader, o ImportOptions) (Summary, error) {
 		if more := count - len(wrong); more > 0 {
 			wrong = append(wrong, fmt.Sprintf("and %d more", more))
 		}
-		err = fmt.Errorf("%w: of %d records %d do not fit the schema:\n  %s", ErrFile, s.Records+s.Deleted, count, strings.Join(wrong, "\n  "))
+		err = fmt.Errorf("%w: of %d records %d do not fit the schema; mend these lines, or the schema:\n  %s", ErrFile, s.Records+s.Deleted, count, strings.Join(wrong, "\n  "))
 	}
 	return s, err
 }

@@ -36,6 +36,8 @@ func TestWhatIsGotWrongIsAnsweredWithWhatToDo(t *testing.T) {
 		{[]string{"persist", filepath.Join(dir, "nowhere")}, "there is no file or directory"},
 		{[]string{"token", "--sbu", "alice"}, "did you mean --sub? See"},
 		{[]string{"token", "--sub"}, "--sub wants a value; see tidings token --help"},
+		{[]string{"token", "--sub", "a", "--ttl", "5"}, `--ttl: "5" is no duration; write it as 90s, 30m or 24h`},
+		{[]string{"schema", "print", dir}, "a directory of *.graphql files is named by --schema " + dir},
 		{[]string{"revoke", "--jit", "x"}, "did you mean --jti? See"},
 		{[]string{"drain", "now"}, `unknown argument "now"; see tidings drain --help`},
 		{[]string{"import", "x", "--dryrun"}, "did you mean --dry-run?"},

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"tidings/internal/proc"
 	"tidings/schema"
@@ -51,7 +52,7 @@ func readConfig(program string, args, environ []string, print func(format string
 	case refused != nil:
 		return c, refused
 	case set.NArg() > 0:
-		return c, fmt.Errorf("unknown argument %q; see %s --help", set.Arg(0), program)
+		return c, unexpected(set.Arg(0), program)
 	case *version:
 		print("%s %s\n", program, proc.ThisBuild())
 		return c, ErrHelp
@@ -225,6 +226,9 @@ func meant(err error, set *flag.FlagSet, command string) error {
 		return fmt.Errorf("--%s wants a value; see %s --help", name, command)
 	}
 	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	if value, name, is := strings.Cut(strings.TrimSuffix(err.Error(), ": parse error"), " for flag -"); is && isDuration(set.Lookup(name)) {
+		return fmt.Errorf("--%s: %s is no duration; write it as 90s, 30m or 24h", name, strings.TrimPrefix(value, "invalid value "))
+	}
 	if !unknown {
 		return fmt.Errorf("%w; see %s --help", err, command)
 	}
@@ -234,6 +238,26 @@ func meant(err error, set *flag.FlagSet, command string) error {
 		return fmt.Errorf("unknown flag --%s; did you mean --%s? See %s --help", name, near, command)
 	}
 	return fmt.Errorf("unknown flag --%s; see %s --help", name, command)
+}
+
+// isDuration says whether a flag takes a time.Duration.
+func isDuration(f *flag.Flag) bool {
+	if f == nil {
+		return false
+	}
+	getter, is := f.Value.(flag.Getter)
+	if is {
+		_, is = getter.Get().(time.Duration)
+	}
+	return is
+}
+
+// unexpected is the error of an argument where only settings are taken.
+func unexpected(arg, program string) error {
+	if info, err := os.Stat(arg); err == nil && info.IsDir() {
+		return fmt.Errorf("unknown argument %q; a directory of *.graphql files is named by --schema %[1]s. See %[2]s --help", arg, program)
+	}
+	return fmt.Errorf("unknown argument %q; see %s --help", arg, program)
 }
 
 type discard struct{}
