@@ -320,7 +320,7 @@ func (h *Hub) leave(c conn) {
 
 // crowdedLocked notes that there are as many connections as there may be.
 func (h *Hub) crowdedLocked() {
-	h.crowd = h.crowd || h.knownLocked() == h.opts.MaxConnections
+	h.crowd = h.crowd || h.opts.MaxConnections > 0 && h.knownLocked() >= h.opts.MaxConnections
 }
 
 // full returns why no connection is accepted now, nil when one is.

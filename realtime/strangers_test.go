@@ -27,3 +27,13 @@ func TestTheOldestStrangerMakesRoom(t *testing.T) {
 	eventually(t, "there is a place", func() bool { return f.hub.Stats().Sockets == 1 })
 	connect(t, f.url, "")
 }
+
+func TestStrangersAreNoCrowdWhereNothingBoundsTheOthers(t *testing.T) {
+	t.Parallel()
+	f := serve(t, realtime.Options{MaxStrangers: 3})
+	dial(t, f.url)
+	if err := f.hub.Crowded(); err != nil {
+		t.Error(err)
+	}
+	connect(t, f.url, "")
+}
