@@ -38,7 +38,7 @@ TIDINGS_NATS_URL=nats://localhost:4222 $0 doctor --schema notes --json
 TIDINGS_NATS_URL=nats://nats:4222 $0 doctor notes --nats-creds creds/worker.creds`,
 	Flags: []boot.FlagHelp{
 		{Name: "--url URL", What: "a service to look at, too (TIDINGS_URL; default none)"},
-		{Name: "--role WORD", What: "whose credentials these are: api, worker or admin (default what they may hear says it)"},
+		{Name: "--role WORD", What: "whose credentials these are: api, worker or admin (default what they may do says it)"},
 		{Name: "--json", What: `print an array of {"check", "state", "what", "remedy"}, for programs`},
 	},
 	Settings: boot.Settings("Those of the service that is looked at."),
@@ -77,7 +77,7 @@ type examination struct {
 	config boot.Config
 	dev    bool // what tidings dev runs
 	url    string
-	role   string // whose credentials they are; empty: what they may hear says it
+	role   string // whose credentials they are; empty: what they may do says it
 	found  []finding
 }
 

@@ -45,13 +45,14 @@ func inboxes(c boot.Config) (list []string) {
 	return list
 }
 
-// rolesOf are the roles whose answers the credentials may hear, or the one that is named.
+// rolesOf are the roles whose answers the credentials may hear, or the one that is named;
+// where all answers come elsewhere, those whose rights they have.
 func (x *examination) rolesOf(ctx context.Context) (list []string, err error) {
 	if x.role != "" {
 		return []string{x.role}, nil
 	}
 	if x.config.NATSInbox != "" {
-		return roles, nil // which does not tell them apart
+		return x.nearestRoles(ctx) // the inbox does not tell them apart
 	}
 	var all []right
 	for _, subject := range inboxes(x.config) {
@@ -70,15 +71,48 @@ func (x *examination) rolesOf(ctx context.Context) (list []string, err error) {
 	return list, nil
 }
 
-// rightsAs tries what one role needs.
+// nearestRoles are the roles that lack nothing of what they need; where each lacks
+// something, those that lack least.
+func (x *examination) nearestRoles(ctx context.Context) (list []string, err error) {
+	least := 0
+	for _, role := range roles {
+		_, lacks, err := x.lackingAs(ctx, role)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case list == nil || len(lacks) < least:
+			least, list = len(lacks), []string{role}
+		case len(lacks) == least:
+			list = append(list, role)
+		}
+	}
+	return list, nil
+}
+
+// rightsAs says what one role needs and may not.
 func (x *examination) rightsAs(ctx context.Context, role string) error {
-	all, err := rightsOf(role, x.config)
+	needed, lacks, err := x.lackingAs(ctx, role)
 	if err != nil {
 		return err
 	}
-	needed := all[:0:0]
+	for _, r := range lacks {
+		x.lacks(role, r)
+	}
+	if len(lacks) == 0 {
+		x.add("rights", stateOK, "", "the credentials may do all that the role %s needs: %d permissions were tried", role, len(needed))
+	}
+	return nil
+}
+
+// lackingAs tries what one role needs, and returns it, and what of it is lacking.
+func (x *examination) lackingAs(ctx context.Context, role string) (needed, lacks []right, err error) {
+	all, err := rightsOf(role, x.config)
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, r := range all {
-		if own := x.config.NATSInbox; own != "" && r.subscribe && r.subject == inbox(x.config, role) {
+		if own := x.config.NATSInbox; own != "" && r.subject == inbox(x.config, role) {
 			r.subject = own + ".>"
 		}
 		if x.config.EraseAfter == 0 && strings.HasPrefix(r.subject, "$JS.API.STREAM.PURGE.") {
@@ -88,16 +122,9 @@ func (x *examination) rightsAs(ctx context.Context, role string) error {
 	}
 	lacking, err := x.config.Lacking(ctx, rights(needed), discard())
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	lacks := lackingOf(needed, lacking)
-	for _, r := range lacks {
-		x.lacks(role, r)
-	}
-	if len(lacks) == 0 {
-		x.add("rights", stateOK, "", "the credentials may do all that the role %s needs: %d permissions were tried", role, len(needed))
-	}
-	return nil
+	return needed, lackingOf(needed, lacking), nil
 }
 
 // lacks notes a right that is missing.

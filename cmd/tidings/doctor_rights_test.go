@@ -58,10 +58,10 @@ func TestTheRightsAreThoseOfDeploy(t *testing.T) {
 	}
 }
 
-// guarded is a NATS server with the accounts of deploy/nats, without some of the
-// lines of its files, until the test ends. The password of each role is its name and
-// "-password".
-func guarded(t *testing.T, without ...string) (url string) {
+// guarded is a NATS server with the accounts of deploy/nats until the test ends, without
+// some of the lines of its files ("api.conf: subject"), or with others in their place
+// ("api.conf: subject -> other"). The password of each role is its name and "-password".
+func guarded(t *testing.T, changed ...string) (url string) {
 	t.Helper()
 	dir := t.TempDir()
 	files, err := filepath.Glob(filepath.Join(deployed, "*.conf"))
@@ -75,14 +75,17 @@ func guarded(t *testing.T, without ...string) (url string) {
 		}
 		var kept strings.Builder
 		for line := range strings.Lines(string(text)) {
-			lacks := false
-			for _, what := range without {
+			for _, what := range changed {
 				name, subject, _ := strings.Cut(what, ": ")
-				lacks = lacks || name == filepath.Base(file) && strings.HasPrefix(strings.TrimSpace(line), `"`+subject+`"`)
+				subject, instead, replaced := strings.Cut(subject, " -> ")
+				if name != filepath.Base(file) || !strings.HasPrefix(strings.TrimSpace(line), `"`+subject+`"`) {
+					continue
+				}
+				if line = ""; replaced {
+					line = `"` + instead + "\"\n"
+				}
 			}
-			if !lacks {
-				kept.WriteString(line)
-			}
+			kept.WriteString(line)
 		}
 		said := regexp.MustCompile(`\$TIDINGS_([A-Z]+)_PASSWORD`).ReplaceAllStringFunc(kept.String(), func(name string) string {
 			return strings.ToLower(strings.Split(name, "_")[1]) + "-password"
@@ -229,5 +232,22 @@ func TestTheDoctorNamesEachRightThatIsMissing(t *testing.T) {
 	}
 	if _, errs, status := calls(t, "", "doctor", dir, "--role", "king"); status != statusUsage || !strings.Contains(errs, "api, worker, admin") {
 		t.Errorf("status %d, %s", status, errs)
+	}
+}
+
+// Who is told that the api may not do what the admin does gives it what it must not have.
+func TestTheDoctorKnowsARoleWhoseAnswersComeElsewhere(t *testing.T) {
+	t.Parallel()
+	dir := notes(t)
+	url := guarded(t, "api.conf: _INBOX_tidings_api.> -> replies.>", "api.conf: tidings.cmd.>", "worker.conf: _INBOX_tidings_worker.> -> replies.>", "admin.conf: _INBOX_tidings_admin.> -> replies.>")
+	for role, says := range map[string]string{
+		"api":    "the role api may not publish on tidings.cmd.>",
+		"worker": "all that the role worker needs",
+		"admin":  "all that the role admin needs",
+	} {
+		f := examined(t, statusAnswer, as(url, role), dir, "--dev", "--data", t.TempDir(), "--listen", freeAddress(t), "--admin", "", "--nats-inbox", "replies")
+		if !has(f["rights"], stateFailure, says) && !has(f["rights"], stateOK, says) || len(f["rights"]) != 1 {
+			t.Errorf("%s: %d findings, %+v", role, len(f["rights"]), f["rights"])
+		}
 	}
 }
