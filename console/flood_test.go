@@ -1,14 +1,14 @@
 package console_test
 
 import (
+	"strings"
 	"sync"
 	"testing"
 
-	"strings"
+	"github.com/gorilla/websocket"
+
 	"tidings/realtime"
 	"tidings/schema"
-
-	"github.com/gorilla/websocket"
 )
 
 // Sockets that say nothing, many times as many as there are places, keep no operator

@@ -43,10 +43,15 @@ func TestTheCommandOfThePageRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ran := false
 	for _, b := range blocks {
 		if b.Rule == "held" {
+			ran = true
 			runPage(t, strings.ReplaceAll(b.Text, "localhost/tidings:dev", name))
 		}
+	}
+	if !ran {
+		t.Error("the page has no command")
 	}
 }
 
