@@ -2,6 +2,7 @@ package realtime_test
 
 import (
 	"testing"
+	"time"
 
 	"tidings/realtime"
 )
@@ -10,9 +11,10 @@ import (
 // them makes room for the next.
 func TestTheOldestStrangerMakesRoom(t *testing.T) {
 	t.Parallel()
-	f := serve(t, realtime.Options{MaxConnections: 2, MaxStrangers: 3})
+	f := serve(t, realtime.Options{MaxConnections: 2, MaxStrangers: 3, InitTimeout: time.Hour})
 	oldest := dial(t, f.url)
 	others := []*client{dial(t, f.url), dial(t, f.url), dial(t, f.url)}
+	eventually(t, "one of four is put out", func() bool { return f.hub.Stats().Sockets == 3 })
 	if _, _, err := oldest.ws.ReadMessage(); err == nil {
 		t.Fatal("the oldest one is told something")
 	}
