@@ -25,14 +25,19 @@ func (x *examination) rights(ctx context.Context) (may []string) {
 	if err == nil && len(may) == 0 {
 		x.add("rights", stateFailure, "give this user the permissions of its role: deploy/nats; where another --nats-inbox is used, set it, and say which role by --role", "these credentials get no answers: they may subscribe neither to %s", strings.Join(inboxes(x.config), " nor to "))
 	}
+	var answered []string
 	for _, role := range may {
-		err = errors.Join(err, x.rightsAs(ctx, role))
+		hears, failed := x.rightsAs(ctx, role)
+		err = errors.Join(err, failed)
+		if hears {
+			answered = append(answered, role)
+		}
 	}
 	if err != nil {
 		x.unopened(err)
 		return nil
 	}
-	return may
+	return answered // who hears no answers would wait a minute for them
 }
 
 // inbox is where the answers to a role come.
@@ -90,19 +95,25 @@ func (x *examination) nearestRoles(ctx context.Context) (list []string, err erro
 	return list, nil
 }
 
-// rightsAs says what one role needs and may not.
-func (x *examination) rightsAs(ctx context.Context, role string) error {
+// rightsAs says what one role needs and may not, and reports whether it hears answers.
+func (x *examination) rightsAs(ctx context.Context, role string) (hears bool, err error) {
 	needed, lacks, err := x.lackingAs(ctx, role)
 	if err != nil {
-		return err
+		return false, err
+	}
+	hears = true
+	answers := inbox(x.config, role)
+	if own := x.config.NATSInbox; own != "" {
+		answers = own + ".>"
 	}
 	for _, r := range lacks {
+		hears = hears && !(r.subscribe && r.subject == answers)
 		x.lacks(role, r)
 	}
 	if len(lacks) == 0 {
 		x.add("rights", stateOK, "", "the credentials may do all that the role %s needs: %d permissions were tried", role, len(needed))
 	}
-	return nil
+	return hears, nil
 }
 
 // lackingAs tries what one role needs, and returns it, and what of it is lacking.
