@@ -181,7 +181,7 @@ func (x *examination) text() error {
 			fmt.Fprintf(&b, "%20s%s\n", "→ ", f.Remedy)
 		}
 	}
-	fmt.Fprintf(&b, "\n%d ok, %d warnings, %d failures; version %s\n", x.count(stateOK), x.count(stateWarning), x.count(stateFailure), proc.ThisBuild())
+	fmt.Fprintf(&b, "\nok: %d, warnings: %d, failures: %d; version %s\n", x.count(stateOK), x.count(stateWarning), x.count(stateFailure), proc.ThisBuild())
 	_, err := fmt.Fprint(x.stdout, printable(b.String()))
 	return err
 }

@@ -26,10 +26,11 @@ func (x *examination) processes(ctx context.Context, b *bus.Bus, may []string) {
 	if x.config.NATSURL == "" {
 		return // one process is all there is, and it does not run
 	}
+	answered := true
 	if slices.Contains(may, boot.RoleAPI) || slices.Contains(may, boot.RoleWorker) {
-		x.worker(ctx, b)
+		answered = x.worker(ctx, b)
 	}
-	if slices.Contains(may, boot.RoleAdmin) {
+	if slices.Contains(may, boot.RoleAdmin) && answered {
 		x.workers(ctx, b)
 	}
 	if slices.Contains(may, boot.RoleAPI) {
@@ -37,8 +38,9 @@ func (x *examination) processes(ctx context.Context, b *bus.Bus, may []string) {
 	}
 }
 
-// worker asks any worker for something that is no command: who refuses it is there.
-func (x *examination) worker(ctx context.Context, b *bus.Bus) {
+// worker asks any worker for something that is no command: who refuses it is
+// there. It reports whether one is.
+func (x *examination) worker(ctx context.Context, b *bus.Bus) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
 	sent := time.Now()
@@ -46,6 +48,7 @@ func (x *examination) worker(ctx context.Context, b *bus.Bus) {
 	switch took := time.Since(sent).Round(100 * time.Microsecond); {
 	case fault.Is(err, fault.BadRequest):
 		x.add("processes", stateOK, "", "a worker answers, in %s", took)
+		return true
 	case fault.Is(err, fault.NotFound):
 		x.add("processes", stateFailure, startWorker, "no worker answers: mutations and SOAP calls fail with UNAVAILABLE")
 	case fault.Is(err, fault.Timeout):
@@ -53,6 +56,7 @@ func (x *examination) worker(ctx context.Context, b *bus.Bus) {
 	default:
 		x.fail("processes", fmt.Errorf("whether a worker answers is not known: %w", err), startWorker)
 	}
+	return false
 }
 
 // workers counts them, which an administrator may.

@@ -68,7 +68,7 @@ func TestTheDoctorFindsNothingWhereAllIsWell(t *testing.T) {
 	if !has(f["bus"], stateOK, "JetStream answers") || !has(f["log"], stateOK, "copies 1 of 1") || !has(f["clocks"], stateOK, "the bus is") || len(f["streams"]) < 5 {
 		t.Errorf("when it has stopped: %+v", f)
 	}
-	if out, _, status := calls(t, "", append([]string{"doctor", dir}, free...)...); status != 0 || !strings.Contains(out, "0 failures") {
+	if out, _, status := calls(t, "", append([]string{"doctor", dir}, free...)...); status != 0 || !strings.Contains(out, "failures: 0") {
 		t.Errorf("status %d\n%s", status, out)
 	}
 }

@@ -35,7 +35,7 @@ func (p program) man(c *cobra.Command, args []string) error {
 	}
 	page, rest, err := c.Root().Find(args)
 	if err != nil || len(rest) > 0 {
-		return boot.Usage(fmt.Errorf("%s is neither a command nor a directory; see tidings --help", strings.Join(args, " ")))
+		return boot.Usage(fmt.Errorf("%[1]s is neither a command nor a directory; see tidings --help, or make the directory first: mkdir -p %[1]s", strings.Join(args, " ")))
 	}
 	_, err = p.stdout.Write(p.page(page))
 	return err

@@ -179,7 +179,7 @@ func (r *Rooms) openKept(ctx context.Context) (err error) {
 // compared.
 func (c Config) LoadSchema() (*schema.Model, error) {
 	if info, err := os.Stat(c.Schema); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("there is no directory %s; name that of the *.graphql files with --schema", c.Schema)
+		return nil, fmt.Errorf("there is no directory %s; name that of the *.graphql files, with --schema where a command takes no DIR", c.Schema)
 	}
 	m, err := schema.LoadWith(os.DirFS(c.Schema), schema.Options{MaxPage: c.MaxPage})
 	if err != nil {
