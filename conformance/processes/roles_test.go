@@ -11,6 +11,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -45,6 +46,39 @@ func passwords() (list []string) {
 // as brings a process to the servers in a role.
 func (s *secured) as(role string) []string {
 	return []string{"TIDINGS_NATS_URL=" + s.bus, "TIDINGS_NATS_USER=" + role, "TIDINGS_NATS_PASSWORD=" + role + "-password", "TIDINGS_REPLICAS=3"}
+}
+
+// leaderHears returns nil once one of the servers leads and so many others are known
+// to be there: before that it finds no place for copies.
+func leaderHears(monitors []string, others int) error {
+	for _, monitor := range monitors {
+		resp, err := client.Get(monitor + "/jsz")
+		if err != nil {
+			return err
+		}
+		var info struct {
+			Meta struct {
+				Replicas []struct {
+					Offline bool `json:"offline"`
+				} `json:"replicas"`
+			} `json:"meta_cluster"`
+		}
+		err = json.NewDecoder(resp.Body).Decode(&info)
+		resp.Body.Close()
+		if err != nil {
+			return err
+		}
+		there := 0
+		for _, r := range info.Meta.Replicas { // only the leader tells of them
+			if !r.Offline {
+				there++
+			}
+		}
+		if there == others {
+			return nil
+		}
+	}
+	return errors.New("no server knows of all others")
 }
 
 func startSecured(t *testing.T) *secured {
@@ -95,6 +129,7 @@ func startSecured(t *testing.T) *secured {
 		p.ready = s.monitors[i] + "/healthz"
 		p.waitReady(t)
 	}
+	poll(t, patience, "a server leads, and hears the others", func() error { return leaderHears(s.monitors, many-1) })
 	return s
 }
 
