@@ -39,7 +39,7 @@ func (x *examination) processes(ctx context.Context, b *bus.Bus, may []string) {
 }
 
 // worker asks any worker for something that is no command: who refuses it is
-// there. It reports whether one is.
+// there. It reports false when nobody is.
 func (x *examination) worker(ctx context.Context, b *bus.Bus) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
@@ -48,7 +48,6 @@ func (x *examination) worker(ctx context.Context, b *bus.Bus) bool {
 	switch took := time.Since(sent).Round(100 * time.Microsecond); {
 	case fault.Is(err, fault.BadRequest):
 		x.add("processes", stateOK, "", "a worker answers, in %s", took)
-		return true
 	case fault.Is(err, fault.NotFound):
 		x.add("processes", stateFailure, startWorker, "no worker answers: mutations and SOAP calls fail with UNAVAILABLE")
 	case fault.Is(err, fault.Timeout):
@@ -56,7 +55,7 @@ func (x *examination) worker(ctx context.Context, b *bus.Bus) bool {
 	default:
 		x.fail("processes", fmt.Errorf("whether a worker answers is not known: %w", err), startWorker)
 	}
-	return false
+	return !fault.Is(err, fault.NotFound)
 }
 
 // workers counts them, which an administrator may.
